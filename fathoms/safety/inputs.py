@@ -9,8 +9,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from fathoms.errors import DataError, MissingFileError, UsageError
 
@@ -51,7 +52,7 @@ def read_file(path: Path, largest: int = LARGEST) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
+def _opened(path: Path) -> Iterator[BufferedReader]:
     """Open a file to read it; what fails meanwhile is raised as DataError or MissingFileError."""
     try:
         with os.fdopen(os.open(path, READ_ONLY), "rb") as file:
@@ -69,7 +70,7 @@ def _too_large(largest: int) -> OSError:
     return OSError(errno.EFBIG, f"it holds more than {largest // 2**20} MB, the most that is read")
 
 
-def _size(file: BinaryIO, largest: int) -> int:
+def _size(file: BufferedReader, largest: int) -> int:
     """Return the size of an open file; raises OSError where it is not regular or too large."""
     found = os.fstat(file.fileno())
     if stat.S_ISDIR(found.st_mode):
@@ -86,16 +87,19 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
     return decode(read_file(path, largest), path)
 
 
-def decode(data: bytes, path: Path, line: int = 1) -> str:
+def decode(data: bytes, path: Path, line: int = 1, head: bytes | None = None) -> str:
     """Decode UTF-8, with or without a byte-order mark; raises DataError with the line of any other bytes.
 
-    The first line of `data` is number `line` of the file.
+    The first line of `data` is number `line` of the file, and `head` is how the file begins, if `data` is a
+    later part of it.
     """
     try:
         return data.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
         line += data.count(b"\n", 0, error.start)
-        looks = next((f" (it is {what})" for start, what in _DISGUISES.items() if data.startswith(start)), "")
+        looks = next(
+            (f" (it is {what})" for start, what in _DISGUISES.items() if (head or data).startswith(start)), ""
+        )
         raise DataError(f"{path}:{line}: not UTF-8{looks}: save it as UTF-8") from error
 
 
@@ -156,8 +160,9 @@ def each_line(path: Path, *, nan_as_null: bool = False) -> Iterator[tuple[int, A
     """
     with _opened(path) as file:
         _size(file, LARGEST_IMPORT)
+        head = file.peek()[:8]
         for number, data in enumerate(file, start=1):
-            line = decode(data, path, number).removesuffix("\n")
+            line = decode(data, path, number, head).removesuffix("\n")
             if line.strip():
                 try:
                     yield number, parse_json(line, str(path), number, nan_as_null=nan_as_null)

@@ -124,13 +124,13 @@ def test_fifos_and_folders_named_pdf_are_named_failures(project: Project) -> Non
         (folder / "locked.pdf").chmod(0)
     stopped = project.fathoms("doctor", "tiny.yaml")
     assert stopped.returncode == 0  # no question names one of them
-    assert "left out folder.pdf: is a folder" in stopped.stdout
+    assert "not read: folder.pdf: is a folder" in stopped.stdout
     for command in ("ingest", "doctor"):
         skipped = project.fathoms(command, "tiny.yaml", "--set", "ingest.on_error=skip")
-        assert "left out gone.pdf: there is no file" in skipped.stdout
-        assert "left out pipe.pdf: is not a regular file" in skipped.stdout
-        assert "left out folder.pdf: is a folder" in skipped.stdout
-        assert ("left out locked.pdf: cannot be opened" in skipped.stdout) is bool(os.geteuid())
+        assert "not read: gone.pdf: there is no file" in skipped.stdout
+        assert "not read: pipe.pdf: is not a regular file" in skipped.stdout
+        assert "not read: folder.pdf: is a folder" in skipped.stdout
+        assert ("not read: locked.pdf: cannot be opened" in skipped.stdout) is bool(os.geteuid())
 
 
 def nested_filters(levels: int = 2000) -> bytes:
