@@ -86,7 +86,7 @@ Sequential = Annotated[
     typer.Option(
         "--sequential",
         help="Judge the run by the evidence of all nights, with at most 5 % false alarms a year; they are"
-        " remembered in a file beside the baseline.",
+        " stored in a file beside the baseline.",
     ),
 ]
 Acknowledge = Annotated[

@@ -73,7 +73,9 @@ class LocalExecutor:
 
         with (
             closing(work.open(children, workers)) as pool,
-            ThreadPoolExecutor(max_workers=workers) as makers,  # of outcomes, while the next items are begun
+            ThreadPoolExecutor(
+                max_workers=workers
+            ) as makers,  # of outcomes, while the next items are started
             ThreadPoolExecutor(max_workers=workers) as threads,
         ):
             try:
@@ -125,7 +127,7 @@ class LocalExecutor:
 
 
 class _Pages:
-    """The pages that are done, and all pages, of the items begun so far."""
+    """The pages that are done, and all pages, of the items started so far."""
 
     def __init__(self) -> None:
         self._of: dict[int, tuple[int, int]] = {}

@@ -130,7 +130,7 @@ class Executor(Protocol):
         so that few of them are in memory at a time.
 
         All callbacks run in the calling thread: `on_done` as each item ends, `on_page` (only where pages are
-        reported) with the pages done and the pages of all items begun so far, and `on_pause` where the next
+        reported) with the pages done and the pages of all items started so far, and `on_pause` where the next
         outcome is not there yet. An exception, Ctrl-C included, ends all work first.
         """
 

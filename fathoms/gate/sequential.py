@@ -48,7 +48,7 @@ class JudgedNight(_Stored):
 
 
 class State(_Stored):
-    """What is remembered between nights. `baseline` is the sha256 of the baseline file. `seed` is that of the
+    """What is stored between nights. `baseline` is the sha256 of the baseline file. `seed` is that of the
     random numbers that decide among equal ranks. `nights` are in the order of time."""
 
     kind: Literal["sequential"]

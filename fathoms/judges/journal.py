@@ -1,7 +1,7 @@
 """The verdict journal of a run: every verdict and every list of claims, on disk as soon as it has come.
 
 A line of `verdicts/judge.jsonl` holds a key and a result. The key identifies the judge with all its settings
-and what it was asked, so a changed prompt, model or claim has another key and is asked anew. Premises are
+and what it was asked, so a changed prompt, model or claim has another key and is asked again. Premises are
 long and shared by many claims, so a line holds only their hash.
 """
 
@@ -234,7 +234,7 @@ class NotingJournal(VerdictJournal):
         self.forget()
 
     def forget(self) -> None:
-        """Forget what was noted so far."""
+        """Forget what was recorded so far."""
         self.verdicts: dict[str, Verdict] = {}
         self.lists: dict[str, Spent] = {}
 

@@ -142,7 +142,7 @@ def embed_cached(
     def keep(made: dict[str, NDArray[np.float32]]) -> None:
         _keep(cache, made)
         found.update(made)
-        shared.made(made, found)
+        shared.store_complete(made, found)
 
     on = executor if executor is not None and work.is_local else LocalExecutor(1)
     while missing:

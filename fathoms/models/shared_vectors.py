@@ -63,7 +63,7 @@ class SharedVectors:
                     self._with[key].append(name)
         return taken
 
-    def made(self, new: Iterable[str], found: Mapping[str, Vector]) -> None:
+    def store_complete(self, new: Iterable[str], found: Mapping[str, Vector]) -> None:
         """Store the vectors of documents that are complete with the new ones, all of which are in `found`."""
         import numpy as np
 

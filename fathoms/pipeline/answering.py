@@ -75,7 +75,7 @@ class Ingested:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What the retriever noted of its search for the manifest."""
+        """What the retriever records of its search for the manifest."""
         return self.index.notes
 
     def assess(self, questions: Sequence[Question]) -> None:

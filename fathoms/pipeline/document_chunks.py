@@ -90,7 +90,7 @@ class DocumentChunks:
             nonlocal ended
             ended += 1
             self._keep(new[at].id, made)
-            work.times.made("chunk", new[at].pages)
+            work.times.add_items("chunk", new[at].pages)
             work.progress("chunk", ended, len(names))
 
         work.executor.run(ChunkWork(self._chunker, self._document), new, done, keep=False)

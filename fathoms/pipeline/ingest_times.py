@@ -38,9 +38,9 @@ class IngestTimes:
     def took(self, name: str, seconds: float, items: int) -> None:
         """Add the seconds of a stage, and the items that it made."""
         self._seconds[name] = self._seconds.get(name, 0.0) + seconds
-        self.made(name, items)
+        self.add_items(name, items)
 
-    def made(self, name: str, items: int) -> None:
+    def add_items(self, name: str, items: int) -> None:
         """Count items that a stage made now."""
         self._made[name] = self._made.get(name, 0) + items
 
@@ -53,7 +53,7 @@ class IngestTimes:
         if took.replies:
             self._called.setdefault(name, EmbeddingCalls()).extend(took)
 
-    def asked(self, name: str, seconds: float, took: EmbeddingCalls) -> None:
+    def add_calls(self, name: str, seconds: float, took: EmbeddingCalls) -> None:
         """Add the seconds, the items and the replies of a server that was asked for a stage; nothing if it
         gave no reply."""
         with self._lock:  # questions may be embedded in several threads

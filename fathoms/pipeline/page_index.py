@@ -125,7 +125,7 @@ class PageIndexer:
         try:
             return questions_cached(self.handling.embed, texts, self.work.cache, how)
         finally:  # what was paid for counts, whatever failed then
-            self.work.times.asked(QUESTIONS, time.perf_counter() - started, how)
+            self.work.times.add_calls(QUESTIONS, time.perf_counter() - started, how)
 
     def _picture(self, document: Document, page: int) -> Path | None:
         """Return the picture of a page for the model that answers."""
@@ -319,7 +319,7 @@ class PageIndexer:
         def keep(at: int, vectors: Sequence[Vectors], seconds: float) -> None:
             nonlocal done
             keep_vectors(self.work.cache, "page-vectors", dict(zip(batches[at], vectors, strict=True)))
-            self.work.times.made(STAGE, len(vectors))
+            self.work.times.add_items(STAGE, len(vectors))
             done += len(vectors)
             self.work.progress(STAGE, done, len(places))
 
@@ -328,7 +328,7 @@ class PageIndexer:
 
     def _pictures_of(self, units: Mapping[str, Unit]) -> dict[str, Path | None]:
         """Render pages, and return their pictures by their keys; `None` for what PDFium cannot render.
-        Documents that cannot be rendered are noted and left out."""
+        Documents that cannot be rendered are recorded and left out."""
         pictures: dict[str, Path | None] = {}
         for key, (position, page, cut_out) in units.items():
             if position in self.failures:
@@ -345,7 +345,7 @@ class PageIndexer:
 
     def _embed(self, missing: Mapping[str, Unit]) -> dict[str, Vectors]:
         """Render and embed pages, and store their vectors, by their keys. Documents that cannot be rendered
-        are noted and left out."""
+        are recorded and left out."""
         import numpy as np
 
         embed, pictures = self.handling.embed, self._pictures_of(missing)
@@ -359,7 +359,7 @@ class PageIndexer:
                     if isinstance(embed, MultiVectorEmbedder | ImageTextEmbedder):
                         self.work.times.ran_on(STAGE, runs_on(embed))
         finally:  # what was paid for counts, whatever failed then
-            self.work.times.made(STAGE, len(made) or how.inputs)
+            self.work.times.add_items(STAGE, len(made) or how.inputs)
             self.work.times.called(STAGE, how)
         none = np.empty((0, 1), dtype=np.float32)  # a page that PDFium cannot render
         without = {key: none for key, picture in pictures.items() if picture is None}

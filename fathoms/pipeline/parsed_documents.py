@@ -84,7 +84,7 @@ class ParsedDocuments:
             nonlocal ended
             ended += 1
             if isinstance(outcome, Parsed):
-                work.times.made("parse", outcome.facts.pages)
+                work.times.add_items("parse", outcome.facts.pages)
             events.tell(name, outcome, seconds)
             work.progress("parse", ended, total)
 

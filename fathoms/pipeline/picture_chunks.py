@@ -243,7 +243,7 @@ class PictureChunker:
             if not call.cached and call.error is None:
                 used = (call.usage.prompt_tokens, call.usage.completion_tokens)
                 took.add(1, None if None in used else sum(used), call.cost)  # type: ignore[arg-type]
-        self.work.times.made(STAGE, took.inputs)
+        self.work.times.add_items(STAGE, took.inputs)
         self.work.times.called(STAGE, took)
 
     def _chunk(self, picture: Picture, words: str) -> Chunk:

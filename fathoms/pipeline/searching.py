@@ -78,7 +78,7 @@ class Searching:
     """A corpus that is ready to be searched, as the runner uses it (`Prepared`).
 
     Questions are searched for in blocks when they are asked for, and one by one where a block fails. The time
-    of a search is that of its block, divided by its questions; questions are embedded anew, and the first
+    of a search is that of its block, divided by its questions; questions are embedded again, and the first
     search of a process, which loads models and may build the index, is not counted.
     """
 
@@ -125,7 +125,7 @@ class Searching:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What the retriever noted of its search for the manifest."""
+        """What the retriever records of its search for the manifest."""
         return self.index.notes
 
     def assess(self, questions: Sequence[Question]) -> None:
@@ -299,7 +299,7 @@ class SearchPipeline(Stages):
             documents=built.documents,
             facts=built.facts,
             failures=built.failures,
-            # questions are embedded anew, because the time that this takes is measured
+            # questions are embedded again, because the time that this takes is measured
             index=replace(built.index, embed=partial(embed, self.embed, query=True), pages=pages),
             fingerprints=self.fingerprints(built.hashes),
             times=built.times,
@@ -337,5 +337,5 @@ class UncachedQuestions:
             self._held |= there
             raise
         finally:
-            self.times.asked(QUESTIONS, time.perf_counter() - started, how)
+            self.times.add_calls(QUESTIONS, time.perf_counter() - started, how)
         return [there[text] for text in texts]

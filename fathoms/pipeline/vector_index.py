@@ -208,7 +208,7 @@ class _Progress:
 
         def done(count: int, new: int) -> None:
             nonlocal embedded
-            self.work.times.made("embed", count - embedded)
+            self.work.times.add_items("embed", count - embedded)
             embedded = count if count < new else 0  # texts may be embedded twice (`embed_cached`)
             self.work.progress("embed", min(self.total, start + texts - new + count), self.total)
 

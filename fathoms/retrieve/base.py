@@ -53,7 +53,7 @@ class Index:
     """The ids of the documents, and in `counts` the number of chunks of each, if both are known before any is
     loaded."""
     counts: Sequence[int] = ()
-    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    built: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
     embed_texts: Callable[[Sequence[str]], Floats] | None = None
     """Maps texts that are no chunks of the index, and that a retriever ranks as if they were, to vectors."""
@@ -96,9 +96,9 @@ class Index:
 
     def build_once(self, key: str, make: Callable[[], T]) -> T:
         """Return what `make` returned when it was first called with this key."""
-        if key not in self.made:
-            self.made[key] = make()
-        found: T = self.made[key]
+        if key not in self.built:
+            self.built[key] = make()
+        found: T = self.built[key]
         return found
 
 

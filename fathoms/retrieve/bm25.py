@@ -102,7 +102,7 @@ class BM25(TextQuery):
     def index_bytes(self, index: Index) -> int | None:
         """Return the bytes of the scores of every word in every chunk; the words themselves, of which there
         is one list, are left out. `None` before the first search."""
-        searcher = index.made.get(self._key())
+        searcher = index.built.get(self._key())
         if searcher is None:
             return None
         return sum(int(searcher.scores[part].nbytes) for part in ("data", "indices", "indptr"))
@@ -117,16 +117,16 @@ class BM25(TextQuery):
         number = len(index.chunks)
         index.build_once(self._key(), lambda: self._searcher(index, lambda done: progress(done, number)))
 
-    def _searcher(self, index: Index, told: Callable[[int], object] = lambda done: None) -> Any:
+    def _searcher(self, index: Index, report: Callable[[int], object] = lambda done: None) -> Any:
         """Return bm25s's index of all chunks, from the cache where it is there; `None` if they have no
-        words. `told` is called with the number of chunks that a new index has by now."""
+        words. `report` is called with the number of chunks that a new index has by now."""
         folder = index.folder.with_name(fingerprint(index.folder.name, self._key()))
         read = partial(bm25_index.read, len(index.chunks))
         built = None if index.refresh else load_index(folder, read)
         if built is None:
             texts = _Texts(index.chunks, looks=self.tokenizer == "words")
             with suppress(UnicodeError):  # words that cannot be written
-                store_index(folder, partial(self._write, texts, told), index.full)
+                store_index(folder, partial(self._write, texts, report), index.full)
                 built = load_index(folder, read)
             if built is None:  # each run builds it again
                 built = bm25_index.Built(self._in_memory(texts), texts.unspaced)
@@ -136,10 +136,10 @@ class BM25(TextQuery):
             )
         return built.searcher
 
-    def _write(self, texts: _Texts, told: Callable[[int], object], folder: Path) -> None:
+    def _write(self, texts: _Texts, report: Callable[[int], object], folder: Path) -> None:
         """Build the index of texts in an empty folder."""
         weighting = bm25_building.Weighting(self.method, self.k1, self.b)
-        files = bm25_building.build(texts, self._split, weighting, folder, told)
+        files = bm25_building.build(texts, self._split, weighting, folder, report)
         bm25_index.write(files, self._empty(), texts.unspaced, folder)
 
     def _in_memory(self, texts: Iterable[str]) -> Any:

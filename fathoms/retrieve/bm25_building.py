@@ -78,18 +78,18 @@ def build(
     split: Split,
     weighting: Weighting,
     folder: Path,
-    told: Callable[[int], object] = lambda done: None,
+    report: Callable[[int], object] = lambda done: None,
     *,
     block: int = BLOCK,
     bucket: int = BUCKET,
 ) -> Files:
-    """Build the index of texts in an empty folder. `told` is called with the number of texts that were split
+    """Build the index of texts in an empty folder. `report` is called with the number of texts that were split
     so far. Raises OSError."""
     import numpy as np
 
     words: dict[str, int] = {}
     counted = folder / "counted"
-    lengths = _count(texts, split, words, counted, told, block)
+    lengths = _count(texts, split, words, counted, report, block)
     having = np.zeros(len(words), np.int64)
     for part in _parts(counted, bucket):
         having += np.bincount(part["word"], minlength=len(words))
@@ -120,7 +120,7 @@ def _count(
     split: Split,
     words: dict[str, int],
     counted: Path,
-    told: Callable[[int], object],
+    report: Callable[[int], object],
     size: int,
 ) -> Floats:
     """Write how often each text has each of its words into a file, text by text; returns the numbers of words
@@ -134,7 +134,7 @@ def _count(
             found, long = _counts(rows, _numbers(own, words), done)
             found.tofile(file)
             lengths.append(long)
-            told(done := done + len(block))
+            report(done := done + len(block))
     return np.concatenate([np.zeros(0), *lengths])
 
 

@@ -91,7 +91,7 @@ class IvfStore(VectorStore):
         """Yield the rows of a segment that LanceDB finds for each query."""
         import numpy as np
 
-        table = segment.made.get(_TABLE) or segment.made.setdefault(_TABLE, _table(segment))
+        table = segment.built.get(_TABLE) or segment.built.setdefault(_TABLE, _table(segment))
         try:
             for query in queries:
                 search = table.search(query, vector_column_name="vector").distance_type("dot").limit(most)

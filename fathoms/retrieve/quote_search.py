@@ -195,7 +195,7 @@ class QuoteSearch(ShowsQuotes):
                 vectors = index.embed_texts([chunk.text for chunk in chunks])
             folder = index.folder.with_name(name)
             return replace(
-                index, documents=(), chunks=chunks, vectors=vectors, folder=folder, names=None, made={}
+                index, documents=(), chunks=chunks, vectors=vectors, folder=folder, names=None, built={}
             )
 
         return index.build_once(name, made)

@@ -30,12 +30,12 @@ _FILE = "vectors.npy"
 @dataclass(frozen=True)
 class Segment:
     """A file of vectors, float32 of shape (rows, d), that is mapped into memory. What is found out about
-    damage is noted in `cache`."""
+    damage is recorded in `cache`."""
 
     folder: Path
     vectors: Floats
     cache: Cache | None = None
-    made: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+    built: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
     """What a search has opened that was made of the segment, by its name."""
 
     @classmethod

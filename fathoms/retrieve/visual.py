@@ -36,8 +36,8 @@ _OPTIONS = ("precision", "pooling", "candidates", "store")
 _HEATMAPS = 10
 """The first pages of a question get a heatmap at most; a run that only searches keeps many more pages."""
 _ASKED = "texts and vectors of the last questions"
-"""The key in `Index.made` under which a search keeps them for the heatmaps, because a run that only searches
-embeds questions anew each time."""
+"""The key in `Index.built` under which a search keeps them for the heatmaps, because a run that only searches
+embeds questions again each time."""
 Ranked = Sequence[tuple[tuple[int, int], float]]
 """Pages with their scores, best first: each the position of its document and its number."""
 
@@ -196,7 +196,7 @@ class Visual(TextQuery):
         if pages.store is None or not texts:
             return [[] for _ in texts]
         queries = pages.embed(texts)
-        index.made[_ASKED] = texts, queries
+        index.built[_ASKED] = texts, queries
         return self._best(pages, queries)
 
     def _best(self, pages: PageSearch, queries: Sequence[Vectors]) -> list[Found]:
@@ -249,7 +249,7 @@ class Visual(TextQuery):
             return list(found)
         first = [[place for place, _ in row[:_HEATMAPS]] for row in ranked]
         pages, texts = _pages_of(index), self.queries(questions)
-        asked, queries = index.made.pop(_ASKED, (None, []))
+        asked, queries = index.built.pop(_ASKED, (None, []))
         if asked != texts:
             queries = pages.embed(texts)
         made = heatmaps_of(pages, index.documents, texts, queries, first)

@@ -36,7 +36,7 @@ _MANY = 500
 _Known = Sequence[tuple[str, Sequence[Any]]]
 """Texts that others may contain, in the order in which to look for them, each with its stored pieces."""
 _NESTED = (dict, list)
-"""The types of nested JSON; `dict | list` would be made anew at each use."""
+"""The types of nested JSON; `dict | list` would be made again at each use."""
 _NAME = re.compile(r"[0-9a-f]{64}")
 
 

@@ -499,7 +499,7 @@ class Cache:
         return self.put_all(values)
 
     def file_hash(self, path: Path) -> str:
-        """The sha256 of a file, remembered as long as its inode, size and times stay the same.
+        """The sha256 of a file, stored as long as its inode, size and times stay the same.
 
         The time of the inode's last change (ctime) is included, because programs can reset the modification
         time.

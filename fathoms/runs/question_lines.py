@@ -67,7 +67,7 @@ def places(root: Path, asked: Sequence[str]) -> Mapping[str, str]:
 
 @contextmanager
 def new_lines(root: Path, name: str) -> Iterator[Callable[[str, bytes], None]]:
-    """Write a file anew, question by question, by the function that this gives, which takes the id of a
+    """Rewrite a file, question by question, by the function that this gives, which takes the id of a
     question and its line. Lines of the file before whose question is not written now are kept in
     `NAME.stale`: where a line of the journal is damaged, they can be the only copy of an answer. Raises
     StoreError."""

@@ -40,29 +40,29 @@ def approximations(manifest: Manifest) -> Iterator[str]:
         yield _of_approximation(chunks, "vectors of chunks", "chunks")
 
 
-def _of_distractors(noted: Distractors) -> str:
+def _of_distractors(note: Distractors) -> str:
     """Say what contexts a run with distractors was given."""
-    if noted.mode == "gold-only":
+    if note.mode == "gold-only":
         return "contexts are the gold chunks alone: what the retriever finds was not used"
-    alone = noted.mode == "distractors-only"
-    fewer, answering = noted.fewer, noted.answering
+    alone = note.mode == "distractors-only"
+    fewer, answering = note.fewer, note.answering
     parts = [
-        f"{'no gold, and ' if alone else ''}{noted.number} distractors a question, the most similar chunks"
-        f" without gold by {noted.by}",
-        *([] if alone else [f"gold {noted.position} (seed {noted.seed})"]),
-        *([f"{fewer} of {noted.questions} questions have fewer"] if fewer else []),
+        f"{'no gold, and ' if alone else ''}{note.number} distractors a question, the most similar chunks"
+        f" without gold by {note.by}",
+        *([] if alone else [f"gold {note.position} (seed {note.seed})"]),
+        *([f"{fewer} of {note.questions} questions have fewer"] if fewer else []),
         *([f"{answering} more chunks were left out because they hold the answer"] if answering else []),
     ]
     return f"contexts were made on purpose: {'; '.join(parts)}"
 
 
-def _of_approximation(noted: Approximation | ChunkApproximation, by: str, found: str) -> str:
+def _of_approximation(note: Approximation | ChunkApproximation, by: str, found: str) -> str:
     """Return what a retriever states of its approximation as a sentence."""
-    options = ", ".join(f"{name} {_shown(value)}" for name, value in noted.options.items())
+    options = ", ".join(f"{name} {_shown(value)}" for name, value in note.options.items())
     return (
-        f"the search by {by} is approximate ({options}): of the {noted.k} best {found} of"
-        f" {noted.questions} questions by exact search, it finds {noted.recall:.1%}"
-        f" (recall@{noted.k} {noted.recall:.3f})"
+        f"the search by {by} is approximate ({options}): of the {note.k} best {found} of"
+        f" {note.questions} questions by exact search, it finds {note.recall:.1%}"
+        f" (recall@{note.k} {note.recall:.3f})"
     )
 
 

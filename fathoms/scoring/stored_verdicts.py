@@ -44,7 +44,7 @@ def _was_judged(run: Run, judge: str, answers: int) -> bool:
             return False
         complete = not (judging.failed or judging.over_budget or UNPARSED in judging.verdicts)
         return complete and judging.key == judge and run.summary.counts.done == answers
-    except StoreError:  # scoring writes a damaged summary anew
+    except StoreError:  # scoring writes a damaged summary again
         return False
 
 

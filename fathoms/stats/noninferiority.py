@@ -61,7 +61,7 @@ class Answers:
     def compared(
         self, last: int = 1, end: int | None = None
     ) -> tuple[list[Scores], list[Scores], NDArray[np.int64]]:
-        """Return the scores of the baseline, those of some runs pooled, and the categories numbered anew, of
+        """Return the scores of the baseline, those of some runs pooled, and the categories numbered again, of
         the questions with scores on both sides. The runs are the `last` ones before the one numbered `end`.
         """
         end = len(self.nights) if end is None else end

@@ -248,7 +248,7 @@ class _Own:
         self._room.release()
 
     def finish(self) -> None:
-        """Wait for all that was begun."""
+        """Wait for everything that was started."""
         with self.lock:
             writes = list(self._writes)
         wait(writes)

@@ -67,7 +67,7 @@ class Given:
         bool,
         typer.Option(
             "--rank-scores",
-            help="Write 1 / rank as scores, for tools that sort by score and order equal ones anew.",
+            help="Write 1 / rank as scores, for tools that sort by score and reorder equal ones.",
         ),
     ] = False
     profile: Profile = None

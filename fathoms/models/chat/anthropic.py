@@ -13,7 +13,7 @@ from fathoms.models.chat.closed import (
     ONE_ANSWER,
     Clock,
     Closed,
-    Held,
+    Upload,
     part,
     system_text,
     tokens,
@@ -70,9 +70,9 @@ class AnthropicLLM(Closed):
         """Return the tokens of an image by the vendor's formula."""
         return anthropic_image_tokens(self.model, width, height)
 
-    async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
+    async def ask(self, prompt: Prompt, uploads: dict[str, Upload], key: str) -> Reply:
         """Send one request to `/v1/messages`."""
-        request = self._request(prompt, held)
+        request = self._request(prompt, uploads)
         client, clock = self.client(key), Clock()
         if not self.stream:
             message = await client.messages.create(**request)
@@ -88,10 +88,10 @@ class AnthropicLLM(Closed):
                 raise ConnectionError("the stream ended early")
             return _to_reply(await events.get_final_message(), clock)
 
-    def _request(self, prompt: Prompt, held: dict[str, Held]) -> dict[str, Any]:
+    def _request(self, prompt: Prompt, uploads: dict[str, Upload]) -> dict[str, Any]:
         """Return the arguments of the SDK's call."""
         messages = [
-            {"role": message.role, "content": _content(message, held)}
+            {"role": message.role, "content": _content(message, uploads)}
             for message in prompt.messages
             if message.role != "system"
         ]
@@ -108,13 +108,13 @@ class AnthropicLLM(Closed):
             "extra_body": {**given, **resolved(self.options)},
         }
 
-    async def upload(self, file: Attachment, key: str) -> Held:
+    async def upload(self, file: Attachment, key: str) -> Upload:
         """Upload a file to Anthropic, which keeps it for 24 hours."""
         kept = await self.client(key).files.upload(
             file=(file_name(file), file_bytes(file), PDF), expires_in_seconds=KEEP_SECONDS
         )
         ends = kept.expires_at
-        return Held(kept.id, ends.timestamp() if ends else time.time() + KEEP_SECONDS)
+        return Upload(kept.id, ends.timestamp() if ends else time.time() + KEEP_SECONDS)
 
     def fault(self, error: Exception) -> Fault:
         """Extract status, code and message from an exception of Anthropic's SDK."""
@@ -150,21 +150,21 @@ class AnthropicLLM(Closed):
         )
 
 
-def _content(message: Message, held: dict[str, Held]) -> Any:
+def _content(message: Message, uploads: dict[str, Upload]) -> Any:
     """Convert a message to content blocks in the order of its parts, or to its text if it has only text."""
     if not message.files and not message.images:
         return message.text
-    return [_block(piece, held) for piece in message.parts]
+    return [_block(piece, uploads) for piece in message.parts]
 
 
-def _block(piece: TextPart | ImagePart | FilePart, held: dict[str, Held]) -> dict[str, Any]:
+def _block(piece: TextPart | ImagePart | FilePart, uploads: dict[str, Upload]) -> dict[str, Any]:
     """Convert one part of a message to a content block."""
     if isinstance(piece, TextPart):
         return {"type": "text", "text": piece.text}
     if isinstance(piece, ImagePart):
         data, kind = as_base64(piece.image), image_type(piece.image)
         return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
-    if kept := held.get(piece.file.sha256):
+    if kept := uploads.get(piece.file.sha256):
         source = {"type": "file", "file_id": kept.reference}
     else:
         source = {"type": "base64", "media_type": PDF, "data": as_base64(piece.file)}

@@ -51,14 +51,14 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 @dataclass(frozen=True)
-class Held:
+class Upload:
     """An uploaded file: its id or address for requests, and its expiry time (seconds since 1970)."""
 
     reference: str
     expires: float
 
 
-_held: dict[tuple[str, ...], Held] = {}
+_uploads: dict[tuple[str, ...], Upload] = {}
 """The files that this process has uploaded, by account and sha256."""
 
 
@@ -196,20 +196,20 @@ class Closed(ChatComponent):
         files = {file.sha256: file for message in prompt.messages for file in message.files}
         if self.attach == "inline" or not files:
             return await self.ask(prompt, {}, key)
-        held = await self._uploaded(files, key)
+        uploads = await self._uploaded(files, key)
         try:
-            return await self.ask(prompt, held, key)
+            return await self.ask(prompt, uploads, key)
         except Exception as error:
             if not is_file_gone(self.fault(error)):
                 raise
         for sha256, file in files.items():
-            _forget((self.address, key), file, held[sha256])
+            _forget((self.address, key), file, uploads[sha256])
         return await self.ask(prompt, await self._uploaded(files, key), key)
 
-    async def _uploaded(self, files: dict[str, Attachment], key: str) -> dict[str, Held]:
+    async def _uploaded(self, files: dict[str, Attachment], key: str) -> dict[str, Upload]:
         """Return the uploaded files by sha256; uploads those that are missing."""
 
-        async def upload(file: Attachment) -> Held:
+        async def upload(file: Attachment) -> Upload:
             return await self.upload(file, key)
 
         return {
@@ -226,11 +226,11 @@ class Closed(ChatComponent):
         """Create a client of the SDK without retries; `timeout` is in seconds."""
 
     @abstractmethod
-    async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
-        """Send one request; `held` has the uploaded files by sha256."""
+    async def ask(self, prompt: Prompt, uploads: dict[str, Upload], key: str) -> Reply:
+        """Send one request; `uploads` has the uploaded files by sha256."""
 
     @abstractmethod
-    async def upload(self, file: Attachment, key: str) -> Held:
+    async def upload(self, file: Attachment, key: str) -> Upload:
         """Upload a file to the vendor."""
 
     @abstractmethod
@@ -247,22 +247,22 @@ def _client(
 
 
 async def _upload_once(
-    account: tuple[str, ...], file: Attachment, upload: Callable[[Attachment], Awaitable[Held]]
-) -> Held:
+    account: tuple[str, ...], file: Attachment, upload: Callable[[Attachment], Awaitable[Upload]]
+) -> Upload:
     """Return the uploaded file, uploading it if necessary. Concurrent questions wait for a single upload."""
     place = (*account, file.sha256)
     async with _locks(asyncio.get_running_loop())[place]:
-        held = _held.get(place)
-        if held is None or held.expires < time.time() + _NEARLY_OVER:
-            held = _held[place] = await upload(file)
-        return held
+        known = _uploads.get(place)
+        if known is None or known.expires < time.time() + _NEARLY_OVER:
+            known = _uploads[place] = await upload(file)
+        return known
 
 
-def _forget(account: tuple[str, ...], file: Attachment, held: Held) -> None:
+def _forget(account: tuple[str, ...], file: Attachment, known: Upload) -> None:
     """Forget a file that the vendor no longer has, unless it was uploaded again in the meantime."""
     place = (*account, file.sha256)
-    if _held.get(place) == held:
-        del _held[place]
+    if _uploads.get(place) == known:
+        del _uploads[place]
 
 
 @lru_cache(maxsize=8)

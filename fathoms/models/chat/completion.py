@@ -158,9 +158,9 @@ def with_choice_p(reply: Reply, form: Form) -> Reply:
     return reply.model_copy(update={"choice_p": shares})
 
 
-def _probabilities(told: Any) -> dict[str, float]:
+def _probabilities(choice: Any) -> dict[str, float]:
     """Read the probabilities of the likeliest first tokens; empty if there are none."""
-    content = told.get("content") if isinstance(told, dict) else None
+    content = choice.get("content") if isinstance(choice, dict) else None
     first = content[0] if content else {}
     found: dict[str, float] = {}
     for row in first.get("top_logprobs") or []:
@@ -181,13 +181,13 @@ def _text(parts: list[str], said: Any) -> bool:
     return bool(said)
 
 
-def usage(told: Any) -> Usage:
+def usage(given: Any) -> Usage:
     """Convert the `usage` object of OpenAI's API; invalid numbers become `None`."""
     return Usage(
-        prompt_tokens=count(told, "prompt_tokens"),
-        completion_tokens=count(told, "completion_tokens"),
-        cached_tokens=count(told, "prompt_tokens_details", "cached_tokens"),
-        reasoning_tokens=count(told, "completion_tokens_details", "reasoning_tokens"),
+        prompt_tokens=count(given, "prompt_tokens"),
+        completion_tokens=count(given, "completion_tokens"),
+        cached_tokens=count(given, "prompt_tokens_details", "cached_tokens"),
+        reasoning_tokens=count(given, "completion_tokens_details", "reasoning_tokens"),
     )
 
 

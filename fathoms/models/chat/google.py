@@ -16,7 +16,7 @@ from fathoms.models.chat.closed import (
     ONE_ANSWER,
     Clock,
     Closed,
-    Held,
+    Upload,
     part,
     system_text,
     tokens,
@@ -91,9 +91,11 @@ class GoogleLLM(Closed):
         super().check()
         self._config("")
 
-    async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
+    async def ask(self, prompt: Prompt, uploads: dict[str, Upload], key: str) -> Reply:
         """Send one request to `:generateContent` or `:streamGenerateContent`."""
-        contents: Any = [_content(message, held) for message in prompt.messages if message.role != "system"]
+        contents: Any = [
+            _content(message, uploads) for message in prompt.messages if message.role != "system"
+        ]
         request: dict[str, Any] = {"model": self.model, "contents": contents}
         request["config"] = self._config(system_text(prompt), prompt.form)
         models, clock = self.client(key).aio.models, Clock()
@@ -131,7 +133,7 @@ class GoogleLLM(Closed):
             place = ".".join(map(str, first["loc"]))
             raise ConfigError(f"generate.options.{place}: {first['msg']}") from error
 
-    async def upload(self, file: Attachment, key: str) -> Held:
+    async def upload(self, file: Attachment, key: str) -> Upload:
         """Upload a file to Google, which keeps it for two days, and wait until it is processed."""
         files = self.client(key).aio.files
         kept = await files.upload(
@@ -147,7 +149,7 @@ class GoogleLLM(Closed):
                 f"{self.address} did not finish processing '{file.document}' (its state is {state})"
             )
         over = kept.expiration_time
-        return Held(kept.uri, over.timestamp() if over else time.time() + KEEP_SECONDS)
+        return Upload(kept.uri, over.timestamp() if over else time.time() + KEEP_SECONDS)
 
     def fault(self, error: Exception) -> Fault:
         """Extract status, code and message from an exception of Google's SDK.
@@ -183,15 +185,15 @@ class GoogleLLM(Closed):
         return Client(vertexai=False, api_key=key, http_options=options)
 
 
-def _content(message: Message, held: dict[str, Held]) -> types.Content:
+def _content(message: Message, uploads: dict[str, Upload]) -> types.Content:
     """Convert a message to content parts, in the order of its parts."""
     from google.genai import types
 
-    parts = [_part(piece, held) for piece in message.parts]
+    parts = [_part(piece, uploads) for piece in message.parts]
     return types.Content(role="model" if message.role == "assistant" else "user", parts=parts)
 
 
-def _part(piece: TextPart | ImagePart | FilePart, held: dict[str, Held]) -> types.Part:
+def _part(piece: TextPart | ImagePart | FilePart, uploads: dict[str, Upload]) -> types.Part:
     """Convert one part of a message. The API accepts no file names."""
     from google.genai import types
 
@@ -199,7 +201,7 @@ def _part(piece: TextPart | ImagePart | FilePart, held: dict[str, Held]) -> type
         return types.Part.from_text(text=piece.text)
     if isinstance(piece, ImagePart):
         return types.Part.from_bytes(data=file_bytes(piece.image), mime_type=image_type(piece.image))
-    if kept := held.get(piece.file.sha256):
+    if kept := uploads.get(piece.file.sha256):
         return types.Part.from_uri(file_uri=kept.reference, mime_type=PDF)
     return types.Part.from_bytes(data=file_bytes(piece.file), mime_type=PDF)
 

@@ -370,9 +370,9 @@ def _sees(address: str, model: str) -> bool:
     return bool(_VISION_FAMILIES & (_names(families) or set()))
 
 
-def _names(told: Any) -> set[str] | None:
+def _names(listed: Any) -> set[str] | None:
     """Return the texts in a list as a set, `None` if the value is not a list."""
-    return {name for name in told if isinstance(name, str)} if isinstance(told, list) else None
+    return {name for name in listed if isinstance(name, str)} if isinstance(listed, list) else None
 
 
 @lru_cache(maxsize=8)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from fathoms.models.chat import openai_responses
-from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, Held, part, tokens
+from fathoms.models.chat.closed import KEEP_SECONDS, ONE_ANSWER, Clock, Closed, Upload, part, tokens
 from fathoms.models.chat.closed_errors import FAILED_FINISH, FailedResponseError, Fault, refuse_error
 from fathoms.models.chat.completion import chat_messages
 from fathoms.models.chat.forms import response_format
@@ -83,10 +83,10 @@ class OpenAILLM(Closed):
         """Return the tokens of an image by the vendor's formula."""
         return openai_image_tokens(self.model, width, height)
 
-    async def ask(self, prompt: Prompt, held: dict[str, Held], key: str) -> Reply:
+    async def ask(self, prompt: Prompt, uploads: dict[str, Upload], key: str) -> Reply:
         """Send one request to `/chat/completions` or `/responses`."""
         client = self.client(key)
-        uploaded = {sha256: file.reference for sha256, file in held.items()}
+        uploaded = {sha256: file.reference for sha256, file in uploads.items()}
         common = {"temperature": self.temperature, "top_p": self.top_p, "extra_body": resolved(self.options)}
         if self.api == "responses":
             request = {
@@ -104,14 +104,14 @@ class OpenAILLM(Closed):
         }
         return await _ask_chat(client, {"model": self.model, **_given(request)}, self.stream)
 
-    async def upload(self, file: Attachment, key: str) -> Held:
+    async def upload(self, file: Attachment, key: str) -> Upload:
         """Upload a file to OpenAI, which keeps it for 24 hours."""
         kept = await self.client(key).files.create(
             file=(file_name(file), file_bytes(file), PDF),
             purpose="user_data",
             expires_after={"anchor": "created_at", "seconds": KEEP_SECONDS},
         )
-        return Held(kept.id, kept.expires_at or time.time() + KEEP_SECONDS)
+        return Upload(kept.id, kept.expires_at or time.time() + KEEP_SECONDS)
 
     def fault(self, error: Exception) -> Fault:
         """Extract status, code and message from an exception of OpenAI's SDK."""

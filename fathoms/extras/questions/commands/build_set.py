@@ -211,7 +211,7 @@ def build(
 
 
 def _earlier(out: Path) -> dict[str, Any] | None:
-    """Return the settings with which a set was made, or begun."""
+    """Return the settings with which a set was made or is being made."""
     from fathoms.extras.questions.making.drafts import folder_of
 
     file = folder_of(out) / RECIPE
