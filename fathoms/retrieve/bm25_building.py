@@ -83,8 +83,8 @@ def build(
     block: int = BLOCK,
     bucket: int = BUCKET,
 ) -> Files:
-    """Build the index of texts in an empty folder. `report` is called with the number of texts that were split
-    so far. Raises OSError."""
+    """Build the index of texts in an empty folder. `report` is called with the number of texts that were
+    split so far. Raises OSError."""
     import numpy as np
 
     words: dict[str, int] = {}

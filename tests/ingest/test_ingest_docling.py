@@ -155,7 +155,7 @@ import gc, json, sys
 gc.set_threshold(100_000)
 from fathoms.ingest.docling.convert import Converter
 from fathoms.ingest.docling.imports import import_what_is_used
-from fathoms.ingest.docling.worker import told
+from fathoms.ingest.docling.worker import described_error
 import_what_is_used(json.loads(sys.argv[2])[0])
 from fathoms.ingest.docling.drawing import DrawsOnce, DrawsOncePipeline
 # Docling still has what they replace, or each page would be drawn twice
@@ -166,7 +166,7 @@ for settings in json.loads(sys.argv[2]):
     try:
         Converter(settings)
     except Exception as error:
-        found.append(told(error))
+        found.append(described_error(error))
 with open(sys.argv[1], "w") as file:
     json.dump(found, file)
 """

@@ -35,7 +35,7 @@ BY_HAND = {
 
 def again(index: Index) -> Index:
     """The same index as another process has it, which has made nothing of it yet."""
-    return replace(index, made={})
+    return replace(index, built={})
 
 
 @pytest.mark.slow  # a new interpreter, because bm25s is imported once
@@ -170,7 +170,7 @@ def test_a_stored_index_ranks_as_the_one_it_was_stored_from(make, ask) -> None:
     ]
     emptied = replace(again(index), chunks=[chunk.model_copy(update={"text": ""}) for chunk in index.chunks])
     assert [hit.chunk.id for hit in BM25().search(emptied, questions)[0]] == ["c0", "c1"]
-    refreshed = replace(emptied, refresh=True, made={})
+    refreshed = replace(emptied, refresh=True, built={})
     assert BM25().search(refreshed, questions)[0] == (), "with refresh, the stored index is not used"
 
 
@@ -248,5 +248,5 @@ def test_that_no_text_has_a_word_is_stored_too(make, ask, caplog) -> None:
     index, told = make(["...", "?!"]), list[tuple[int, int]]()
     BM25().prepare(index, lambda *done: told.append(done))
     assert told == [(2, 2)]
-    BM25().prepare(later := replace(index, made={}), lambda *done: told.append(done))
+    BM25().prepare(later := replace(index, built={}), lambda *done: told.append(done))
     assert (told, BM25().search(later, ask("weir")), caplog.text) == ([(2, 2)], [()], "")
