@@ -50,7 +50,7 @@ class Progress(Generic[Item, Said]):
 
     @property
     def rated(self) -> int:
-        """The number of items of which the reviewer has spoken."""
+        """The number of items that the reviewer has judged."""
         return len(self._said)
 
     def keep(self, said: Said) -> None:
@@ -73,12 +73,12 @@ class Progress(Generic[Item, Said]):
         return True
 
     def _forward(self) -> None:
-        """Go to the next item of which the reviewer has said nothing yet."""
+        """Go to the next item that the reviewer has not judged yet."""
         self._position += 1
         self._pass_known()
 
     def _pass_known(self) -> None:
-        """Pass over the items of which the reviewer has said something."""
+        """Skip the items that the reviewer has judged."""
         while self._position in self._said:
             self._position += 1
 

@@ -172,7 +172,7 @@ def _gold_phrase(phrase: str) -> Any:
 def with_unique_ids(
     rows: Sequence[tuple[str, dict[str, Any]]], notes: Notes
 ) -> list[tuple[str, dict[str, Any]]]:
-    """Return rows of which every id is used once: a repeated one gets a number, which is counted."""
+    """Return rows with unique ids: a repeated id gets a number, and how many do is counted."""
     seen: Counter[str] = Counter()
     unique = []
     for place, row in rows:

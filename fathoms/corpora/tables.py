@@ -18,7 +18,7 @@ def columns_of(path: Path) -> tuple[str, ...]:
 
 
 def rows_of(path: Path, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a table as dictionaries, of which one row group is in memory at a time. Columns that
+    """Yield the rows of a table as dictionaries, with one row group in memory at a time. Columns that
     are not named are not read, nor are named columns that the table lacks."""
     known, batches_of = _open(path)
     import pyarrow

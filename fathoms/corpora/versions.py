@@ -1,4 +1,4 @@
-"""The versions of a question set, of which the folder of runs holds a copy each.
+"""The versions of a question set, each with a copy in the folder of the runs.
 
 A question file is edited after a run, so each run leaves a copy of its questions beside the runs: JSON lines
 in `.questions/HASH.gz`, named by the hash of their text, which stands in the manifest. A version that many

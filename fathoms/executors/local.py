@@ -1,4 +1,4 @@
-"""The executor of this machine: a thread per worker, each of which talks to child processes."""
+"""The executor of this machine: a thread per worker, which talks to child processes."""
 
 from __future__ import annotations
 

@@ -612,7 +612,7 @@ def _family(
     known = [name for name in wanted if categories[name] in numbers]
 
     def scaled(scores: QuestionScores) -> tuple[tuple[float, ...], ...]:
-        """The scores in [0, 1], of which higher ones are better."""
+        """The scores in [0, 1], where higher is better."""
         found = scores.values_of(metric)
         shares = (tuple([(value - low) / width for value in found[name]]) for name in known)
         return tuple(each if better else tuple([1 - share for share in each]) for each in shares)

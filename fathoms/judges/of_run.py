@@ -45,7 +45,7 @@ class NeedsVerdicts(Protocol):
 
 @runtime_checkable
 class NeedsFurtherVerdicts(NeedsVerdicts, Protocol):
-    """A metric of which some judgements depend on the verdicts of others."""
+    """A metric with judgements that depend on the verdicts of others."""
 
     def further(
         self,

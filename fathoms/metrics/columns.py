@@ -79,7 +79,7 @@ class Column:
 
 
 class Repeated(Generic[T]):
-    """Objects of which many are the same one, so that a value of each is looked up once.
+    """Objects that repeat often, so that the value of each is looked up once.
 
     The scores of the records of a large run are such objects (`score_records.BareScores`).
     """

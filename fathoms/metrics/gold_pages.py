@@ -68,7 +68,7 @@ def _covered(record: Record, chunks: Iterable[Chunk], *, known_only: bool = Fals
 
 
 def prompt_pages(record: Record, texts: RunTexts | None) -> Reached:
-    """Return the gold pages of which a chunk is still in the prompt.
+    """Return the gold pages with a chunk that is still in the prompt.
 
     Of a chunk over several pages whose end was cut off, the first page is there, and another one if the
     prompt holds the beginning of its text as parsed. `None` if the prompt is not known, for example because

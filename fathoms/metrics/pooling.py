@@ -376,7 +376,7 @@ def _overall(
 
 
 def _weighted(categories: Mapping[str, Column], known: Column, weights: Mapping[str, float]) -> float | None:
-    """Return the mean over all questions, each of which counts as often as the weight of its category."""
+    """Return the mean over all questions, weighted by the weights of their categories."""
     if not weights or not categories:
         return known.mean()
     shares = shares_of(categories, weights)

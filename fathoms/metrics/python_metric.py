@@ -71,7 +71,7 @@ class PythonMetric(Metric):
         return placed
 
     def identity(self) -> dict[str, Any]:
-        """Add the hash of the module's source, so that scores of another version are told apart."""
+        """Add the hash of the module's source, so that scores of another version are not taken for these."""
         self._function()
         return {**super().identity(), "source": source_sha256(self.target.partition(":")[0])}
 

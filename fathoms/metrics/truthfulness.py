@@ -141,7 +141,7 @@ class AbstentionF1(Decision):
 
 @lru_cache(maxsize=16)
 def _decided(metric: str, abstained: bool, answerable: bool) -> Score:
-    """Return the score of a decision by `AbstentionF1`, of which there are four."""
+    """Return the score of one of the four decisions of `AbstentionF1`."""
     parts = {
         "tp": int(abstained and not answerable),
         "fp": int(abstained and answerable),

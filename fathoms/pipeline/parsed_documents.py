@@ -182,7 +182,7 @@ class ParsedDocuments:
         return document.model_copy(update={"id": name, "path": self._paths[name]})
 
     def without_native(self, names: Collection[str]) -> set[str]:
-        """Return those documents of which the cache does not hold the parser's native output."""
+        """Return those documents whose native output of the parser is not in the cache."""
         keys = {name: fingerprint(self._native_identity, self.facts[name].sha256) for name in names}
         held = self._cache.stored_keys("native", list(keys.values()))
         rest = [key for key in keys.values() if key not in held]
@@ -201,7 +201,7 @@ class ParsedDocuments:
         return {name: found[key] for name, key in keys.items() if key in found}
 
     def sequence(self) -> Parts[Document]:
-        """Return all documents in order, each of which is loaded when it is asked for."""
+        """Return all documents in order; each is loaded when it is asked for."""
         names = self.names()
         pages = [self.facts[name].pages for name in names]
         return Parts(lambda at: (self.load(names[at]),), [1] * len(names), pages)

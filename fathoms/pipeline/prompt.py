@@ -96,7 +96,7 @@ def axes_of_set(name: str) -> list[str]:
 
 
 class PromptBuilder(Component):
-    """Builds prompts from a shipped template, any text of which can be replaced."""
+    """Builds prompts from a shipped template, whose texts can be replaced."""
 
     template: str = "default"
     """Name of a shipped template, such as `default`, `cited`, `closed-book` or `attached`."""

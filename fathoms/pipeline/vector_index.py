@@ -116,7 +116,7 @@ class VectorIndexer:
         return self.work.cache.folder / "indexes" / segment
 
     def _segment(self, name: str) -> Segment | None:
-        """Open a segment, once; damage is told then."""
+        """Open a segment once, and warn if it is damaged."""
         if name not in self.opened:
             self.opened[name] = Segment.open(self._folder(name), self.work.cache)
         return self.opened[name]

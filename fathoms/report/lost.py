@@ -80,7 +80,7 @@ def loss_sentence(question: Question, repeat: ScoredRepeat) -> str | None:
 
 
 def lost_panel(run: Run, part: str, name: str) -> Iterator[RenderableType]:
-    """Show the questions of which a part of the pipeline lost something, with the phrases."""
+    """Show the questions for which a part of the pipeline lost phrases, with these phrases."""
     found = lost_questions(run, part)
     stage = run.figures().funnel
     overall = stage.overall.at(LOST_BY[part]).lost if stage else None

@@ -132,7 +132,7 @@ def what_was_run(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
 
 
 def no_figures_section(runs: Sequence[Run]) -> Iterator[str]:
-    """Name the runs of which no figures are printed."""
+    """Name the runs whose figures are not printed."""
     for run in runs:
         if run.summary.all_failed:
             yield f"All calls of {escape(run.name)} failed, so no figure says anything about it.\n"

@@ -169,7 +169,7 @@ def heading(runs: Sequence[Run], scores: str | None) -> str:
 
 
 def _asked(run: Run) -> str:
-    """Say how many questions of which data set were asked."""
+    """Say how many questions were asked, and from which data set."""
     counts = run.summary.counts
     asked = counts.asked or 0
     every = counts.questions or asked

@@ -45,7 +45,7 @@ def _soundness(folder: Path, cache: Cache) -> State:
 
 
 def store_index(folder: Path, write: Callable[[Path], None], full: Callable[[Exception], None]) -> None:
-    """Store the index that `write` puts into a folder. Where that is not possible, `full` is told why, and
+    """Store the index that `write` puts into a folder. If that fails, `full` gets the reason, and
     the run continues with the index in memory."""
     try:
         with temporary_folder(folder.parent) as unfinished:

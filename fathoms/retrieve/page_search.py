@@ -88,7 +88,7 @@ class PageSearch:
 
     @property
     def without_cut_outs(self) -> list[str]:
-        """The ids of the documents of which no figure or table is searched, although they are searched."""
+        """The ids of the searched documents without a figure or table that is searched."""
         if self.cut_outs is None:
             return []
         places = zip(self.places, self.cut_outs, strict=True)

@@ -30,7 +30,7 @@ Found = list[tuple[int, float]]
 
 
 class MappedStore(Component):
-    """`store: {kind: mapped}`: a file that is mapped into memory, all of which is compared."""
+    """`store: {kind: mapped}`: a file that is mapped into memory and compared as a whole."""
 
     inert: ClassVar[bool] = True
     kind: Literal["mapped"] = "mapped"

@@ -41,7 +41,7 @@ class Segment:
     @classmethod
     def open(cls, folder: Path, cache: Cache | None = None) -> Segment | None:
         """Open what `write` wrote, after comparing every byte with its checksum (see `load_index`); `None` if
-        it is missing or damaged, which is told."""
+        it is missing or damaged, with a warning."""
         vectors = load_index(folder, _read, cache)
         return None if vectors is None else cls(folder, vectors, cache)
 

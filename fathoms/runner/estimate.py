@@ -84,7 +84,7 @@ Estimates = dict[Purpose, Estimate]
 
 @dataclass(frozen=True)
 class MadeOnce:
-    """The replies of which one is enough for all questions: those that are kept, and those counted here."""
+    """The replies that are made once for all questions: those in the cache, and those counted here."""
 
     kept: ReplyCache | None
     counted: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Answers of which phrase recall says something else than a judge."""
+"""Answers on which phrase recall and a judge disagree."""
 
 from __future__ import annotations
 

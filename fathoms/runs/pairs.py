@@ -1,4 +1,4 @@
-"""How far every two reviewers agree about the things of which both have spoken."""
+"""How far every two reviewers agree about the things that both have judged."""
 
 from __future__ import annotations
 

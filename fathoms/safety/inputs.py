@@ -182,7 +182,7 @@ def _too_deep(data: Any) -> bool:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build an object; raises ValueError for a duplicate key, of which JSON would silently drop the first."""
+    """Build an object; raises ValueError for a duplicate key, because JSON would silently drop the first."""
     data = dict(pairs)
     if len(data) < len(pairs):
         seen: set[str] = set()

@@ -77,7 +77,7 @@ class StoredVerdicts:
 
 
 class _Kinds:
-    """Verdicts without claims and premises, of which most are equal: each kind once, as JSON values."""
+    """Verdicts without claims and premises; most are equal, so each kind is there once, as JSON values."""
 
     def __init__(self) -> None:
         self.found: list[tuple[str, float | None, float | None, dict[str, Any] | None]] = []

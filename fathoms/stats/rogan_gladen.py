@@ -36,7 +36,7 @@ class Agreeing(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """The share of all items of which the judge says the same; 0 without items."""
+        """The share of all items on which the judge agrees; 0 without items."""
         return float(self.shares @ self.sizes / self.sizes.sum()) if self.sizes.size else 0.0
 
     @property

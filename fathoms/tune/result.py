@@ -132,7 +132,7 @@ class Result:
 
     @property
     def not_apart(self) -> tuple[Standing, ...]:
-        """The candidates that are not told apart from the best for new questions."""
+        """The candidates that may be as good as the best one for new questions."""
         return tuple(one for one in self.standings[1:] if not one.is_apart)
 
     @property

@@ -462,7 +462,7 @@ class GoldNear(_GoldForm):
 
 
 class GoldList(_GoldForm):
-    """A list of which all items must be in the answer, in any order: `{list: [red, green, blue]}`.
+    """A list whose items must all be in the answer, in any order: `{list: [red, green, blue]}`.
 
     It counts as one phrase: as found, or not. `at_least` is the number of items that is enough.
     """

@@ -78,7 +78,7 @@ class Given:
 
     @cached_property
     def parsed(self) -> ParsedFolder:
-        """The parsed PDFs of the folder, of which warnings are printed; no documents without a folder."""
+        """The parsed PDFs of the folder, after printing warnings about them; none without a folder."""
         from fathoms.config import suggest
         from fathoms.importers import NO_DOCUMENTS, parse_folder
         from fathoms.ingest import Pdfium, PyMuPDF

@@ -46,12 +46,12 @@ class Share:
 
     @property
     def judged(self) -> int:
-        """The number of questions of which it could be told."""
+        """The number of questions that could be judged."""
         return len(self.flawed) + len(self.sound)
 
     @property
     def value(self) -> float | None:
-        """The share of the questions of which it could be told; `None` without any."""
+        """The share of the judged questions that have the flaw; `None` if none was judged."""
         return len(self.flawed) / self.judged if self.judged else None
 
     @property

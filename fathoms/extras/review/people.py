@@ -154,7 +154,7 @@ def _errors_by(taxonomy: str, found: Sequence[FoundErrors]) -> Json:
 
 def means_json(runs: Iterable[Run]) -> list[Json]:
     """Return what the labels of people make of the judged metrics of some runs, as the last scoring computed
-    it; see `metrics.people`. Metrics of which no answer has labels are left out."""
+    it; see `metrics.people`. Metrics without a labelled answer are left out."""
     return [
         {"run": run.original_id, "name": run.name, "metric": name, "sentence": found.sentence}
         | found.model_dump(exclude_none=True)

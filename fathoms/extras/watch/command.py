@@ -139,7 +139,7 @@ def _scored(
 
 
 def _checks(job: WatchConfig, run: Run, earlier: Sequence[Run]) -> list[Check]:
-    """Compare the week by each metric of which it has a value."""
+    """Compare the week by each metric that has a value in it."""
     from fathoms.extras.watch.weeks import check
 
     known = run.summary.metrics

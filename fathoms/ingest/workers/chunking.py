@@ -104,7 +104,7 @@ class _Here:
 
 
 class _Apart:
-    """Chunks in child processes, each of which loads its tokenizer once."""
+    """Chunks documents in child processes, which load their tokenizers once."""
 
     def __init__(self, work: ChunkWork, children: Children) -> None:
         self._work = work

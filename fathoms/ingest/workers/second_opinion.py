@@ -21,7 +21,7 @@ MORE = 1.1
 
 
 class SecondOpinion:
-    """Reads files with one parser, and those of which it loses text with PyMuPDF too.
+    """Reads files with one parser, and with PyMuPDF too if the first loses text.
 
     Pages of which it leaves text out, because a font is not in the file, are taken from PyMuPDF; otherwise
     the text stays that of the first parser, and its warning says how much more PyMuPDF reads. Sound files

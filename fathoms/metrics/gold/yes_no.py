@@ -45,7 +45,7 @@ _SENTENCE = re.compile(r"[^.!?\n]+(?:\.\d[^.!?\n]*)*")
 
 
 def says(text: str) -> bool | None:
-    """Return whether an answer says yes (`True`) or no (`False`), and `None` if that cannot be told.
+    """Return whether an answer says yes (`True`) or no (`False`), and `None` if it says neither.
 
     A yes or no at the beginning decides, then "the answer is yes", then the first sentence: with a negation
     it says no, and without one it says yes if it begins like "It is" or "They do". A sentence that says that

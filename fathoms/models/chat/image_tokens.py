@@ -53,7 +53,7 @@ _GEMINI_3_DEFAULT = "high"
 
 
 def openai_image_tokens(model: str, width: int, height: int) -> int | None:
-    """Return the tokens of an image for a model of OpenAI; `None` for a model of which no formula is known.
+    """Return the tokens of an image for a model of OpenAI; `None` for a model without a known formula.
 
     Source: "Calculating costs" in the guide "Images and vision" of OpenAI's documentation. Models with tiles
     count a base and each tile of 512 pixels, with `detail: high`, which is what `auto` is taken for; models

@@ -110,7 +110,7 @@ def _awaiting(result: Awaitable[Any]) -> Future[Any]:
 
 
 def _close_result(call: Future[Any]) -> None:
-    """Close the coroutine that a cancelled call returned and that has not begun: Python would warn of it."""
+    """Close the coroutine that a cancelled call returned and nobody started: Python would warn of it."""
     result = None if call.cancelled() or call.exception() else call.result()
     if inspect.iscoroutine(result):
         _loop().call_soon_threadsafe(_close_unless_started, result)

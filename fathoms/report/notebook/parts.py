@@ -25,7 +25,7 @@ def escaped(text: object) -> str:
 
 
 def grid(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], figures: int) -> str:
-    """Format a table of plain texts, all of which are escaped here; the last `figures` columns hold
+    """Format a table of plain texts, which are escaped here; the last `figures` columns hold
     numbers."""
 
     def line(cells: Sequence[str], tag: str, scope: str = "") -> str:

@@ -49,7 +49,7 @@ def contexts_of(value: Any, first_page: int = 1) -> tuple[RetrievedHit, ...] | N
 
 
 def named_contexts(texts: Any, ids: Any) -> tuple[RetrievedHit, ...] | None:
-    """Return contexts of which the texts and the ids stand in two lists; each of them may be missing.
+    """Return contexts whose texts and ids stand in two lists; each of them may be missing.
 
     An id is the name of a document, with `#page=N` if it names a page. Raises DataError for lists of
     different lengths.

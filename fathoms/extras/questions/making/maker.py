@@ -195,7 +195,7 @@ class _Making:
             self._keep(drafts)
 
     def _next(self, components: Sequence[Component], size: int) -> Sequence[Component]:
-        """Return so many of the components, those of which the target wants more before others."""
+        """Return so many of the components, those that the target lacks most first."""
         target = self.recipe.balance.target.given
         steered = {name: target[name] for name in STEERED if name in target}
         if not steered:

@@ -149,7 +149,7 @@ def draft_id(component: Component) -> str:
 
 
 def placeholder(component: Component) -> Draft:
-    """Return the draft of a component of which there is no question yet."""
+    """Return the draft of a component that has no question yet."""
     text = f"({component.modality} {component.number} on page {component.page} of {component.document})"
     question = Question(
         id=draft_id(component),

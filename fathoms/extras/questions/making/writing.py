@@ -1,4 +1,4 @@
-"""Writing a question set that was made, or a new version of it, of which the one before is kept."""
+"""Writes a question set that was made, or a new version of it beside the one before."""
 
 from __future__ import annotations
 
