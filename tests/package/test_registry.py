@@ -35,7 +35,7 @@ PINNED: list[tuple[Room, dict[str, Any], str]] = [
             "layout": {"kind": "cdla"},
             "tables": {"kind": "geometric"},
         },
-        "de2a17c52b23f6a0de3ead069b76b8b2",
+        "75c8c466bf98dc66a5f4ebc0c30308ad",
     ),
     ("chunkers", {"kind": "sentence"}, "3ffd16aedf4403fbb5927a3a63e60073"),
     ("chunkers", {"kind": "page"}, "47a56f47ae889aa54bde78fb76b215df"),
