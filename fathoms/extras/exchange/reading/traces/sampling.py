@@ -158,5 +158,7 @@ def first_alike(
         kept[len(standing)] = vectors[at]
         standing.append(at)
         of[text] = at
-    first = {text: texts.index(text) for text in (different[at] for at in standing)}
+    first: dict[str, int] = {}
+    for place, text in enumerate(texts):
+        first.setdefault(text, place)
     return [first[different[of[text]]] for text in texts]
