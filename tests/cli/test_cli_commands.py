@@ -16,6 +16,7 @@ def test_the_table_has_the_first_sentence_of_the_help_of_each_command() -> None:
 
 
 def test_groups_list_their_commands_by_a_whole_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("models", "data", "cache", "questions", "import", "export"):
+    groups = {"models", "data", "cache", "questions", "import", "export"}
+    for name in sorted(groups & commands().keys()):  # some are extras
         assert main([name, "--help"]) == 0
         assert "..." not in capsys.readouterr().out.replace("[ARGS]...", ""), name

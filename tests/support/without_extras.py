@@ -26,7 +26,7 @@ def copied(to: Path, *folders: str) -> Path:
     for path in ROOT.iterdir():
         if path.name in folders:
             shutil.copytree(path, to / path.name, ignore=_unwanted)
-        elif not path.name.startswith("."):
+        elif path.name == ".github" or not path.name.startswith("."):
             (to / path.name).symlink_to(path)
     return to
 
