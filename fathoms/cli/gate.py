@@ -326,8 +326,9 @@ class _Asked:
 
 def _save(stored: Sequence[Run], terms: Terms, path: Path) -> int:
     """Save the scores of runs as a baseline."""
-    from fathoms.compare.question_scores import pool, write_baseline
+    from fathoms.compare.question_scores import pool
     from fathoms.gate.against_baseline import require_sound
+    from fathoms.gate.baselines import write_baseline
     from fathoms.gate.settings import allowance
     from fathoms.report.of_sweeps import read_all_scores
 

@@ -12,22 +12,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from fathoms.compare.pairing import Difference, difference, is_written
-from fathoms.config import misread, suggest
-from fathoms.errors import DataError, StoreError, UsageError, some_of
-from fathoms.paths import write_atomic
+from fathoms.config import suggest
+from fathoms.errors import DataError, UsageError, some_of
 from fathoms.runs.identity import Identity
 from fathoms.runs.marks import OF_VARIANTS
 from fathoms.runs.profile_figures import all_metrics
 from fathoms.runs.run import Run
 from fathoms.runs.score_table import ScoreTable, in_profile
-from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import StoredValue
 from fathoms.types.run.figures import range_of
 from fathoms.types.run.manifest import ParserFacts
@@ -720,42 +717,6 @@ def match(first: QuestionScores, second: QuestionScores, metric: str, shared: It
     left_out = tuple(name for name in asked if name not in ours or name not in theirs)
     before, after = (tuple(map(side.__getitem__, ids)) for side in (ours, theirs))
     return Matched(ids, tuple(map(categories.__getitem__, ids)), before, after, left_out)
-
-
-def write_baseline(scores: QuestionScores, path: Path) -> None:
-    """Write the scores to a baseline file; raises StoreError if it cannot be written."""
-    questions = {
-        name: one.model_copy(update={"values": dict(one.values)}) for name, one in scores.questions.items()
-    }
-    whole = scores.model_copy(update={"questions": questions})
-    data = {"schema": SCHEMA, "kind": "baseline", **whole.model_dump(mode="json")}
-    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
-    try:
-        write_atomic(path, text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise StoreError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def read_baseline(path: Path) -> QuestionScores:
-    """Read a baseline file written by `write_baseline`; raises DataError for any other file."""
-    data = parse_json(read_text(path), str(path))
-    schema = data.get("schema") if isinstance(data, dict) and data.get("kind") == "baseline" else None
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise DataError(
-            f"{path} was written by a newer fathoms (schema {schema}): update fathoms, or save the baseline"
-            " again with 'fathoms gate RUN --save-baseline FILE'"
-        )
-    try:
-        if schema is None:
-            raise ValueError("no baseline")
-        scores = QuestionScores.model_validate(data)
-        if any(True for _ in misread(scores, data)):
-            raise ValueError("a value of another type")
-    except ValueError as error:
-        raise DataError(
-            f"{path} is not a baseline: 'fathoms gate RUN --save-baseline FILE' makes one"
-        ) from error
-    return scores
 
 
 def scores_like(run: QuestionScores, baseline: QuestionScores, metric: str) -> dict[str, tuple[float, ...]]:

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from fathoms.compare.question_scores import QuestionScores, count_notes, pool, read_baseline
+from fathoms.compare.question_scores import QuestionScores, count_notes, pool
 from fathoms.config import Source, validate
 from fathoms.errors import FathomsError, StoreError, UsageError, amount, some_of
 from fathoms.gate.against_baseline import (
@@ -20,6 +20,7 @@ from fathoms.gate.against_baseline import (
     require_verdicts,
     without_baseline,
 )
+from fathoms.gate.baselines import read_baseline
 from fathoms.gate.limits import REPLIES, Limit, check_limits, check_replies
 from fathoms.gate.settings import GateSettings, allowance
 from fathoms.gate.small_sets import (

@@ -14,12 +14,11 @@ from fathoms.compare.compare import compare
 from fathoms.compare.question_scores import (
     QuestionScores,
     pool,
-    read_baseline,
     read_scores,
-    write_baseline,
 )
 from fathoms.errors import DataError, UsageError
 from fathoms.gate.against_baseline import gate
+from fathoms.gate.baselines import read_baseline, write_baseline
 from fathoms.gate.lines import gated_panel
 from fathoms.importers import keep, read_result_file
 from fathoms.report.comparison import comparison_panel

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from fathoms.compare.question_scores import pool, read_baseline, write_baseline
+from fathoms.compare.question_scores import pool
 from fathoms.errors import DataError, StoreError, UsageError
 from fathoms.gate.against_baseline import Gated, gate
+from fathoms.gate.baselines import read_baseline, write_baseline
 from fathoms.gate.lines import gate_line, gate_suite, gated_panel, undecided
 from fathoms.gate.sequential import judge_in_sequence, state_path
 from fathoms.stats.sequential import level_alone

@@ -17,12 +17,12 @@ import pytest
 
 from fathoms.cli import main
 from fathoms.cli.progress import Bars
-from fathoms.compare.question_scores import read_baseline
 from fathoms.config import override, parse_yaml, read_yaml, validate
 from fathoms.corpora import find_manifest, load, read_questions
 from fathoms.corpora.pdfs import find_pdfs, gather_pdfs
 from fathoms.corpora.sources import FileSource
 from fathoms.errors import DataError, FathomsError, QuestionsError, StoreError, UsageError
+from fathoms.gate.baselines import read_baseline
 from fathoms.importers import read_answers, read_result_file
 from fathoms.metrics.agreement import read_labels
 from fathoms.metrics.nearest_neighbour import read_exemplars
