@@ -99,7 +99,8 @@ def test_steady_nights_and_a_collapse(nights: Project, capsys: pytest.CaptureFix
     assert not state.exists()
     assert len(list(nights.path.glob("baseline.sequential.until-*.json"))) == 1
     assert gate("--acknowledge") == 1
-    assert gate() == 0
+    assert gate() in (0, 100)  # equal nights are ranked at random, and one in a hundred is an alarm by itself
+    assert len(json.loads(state.read_text())["nights"]) == 1
 
 
 @pytest.mark.slow
