@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import overload
 
-from fathoms.errors import amount
+from fathoms.errors import StoreError, amount
 from fathoms.judges.imported import ImportedVerdicts
 from fathoms.types import Question, Record
 
@@ -60,12 +60,18 @@ class StoredRecords(Sequence[Record]):
         self._questions: list[Question] = []
 
     def append(self, record: Record) -> None:
-        """Add a record, which must be one that can be stored in a run."""
+        """Add a record that a run can store; raises StoreError if there is no room for it."""
         data = json.dumps(
             record.model_dump(mode="json", exclude={"question"}, exclude_defaults=True)
         ).encode()
-        self._file.seek(self._starts[-1])
-        self._file.write(data)
+        try:
+            self._file.seek(self._starts[-1])
+            self._file.write(data)
+        except OSError as error:
+            raise StoreError(
+                f"the answers that were read have no room in {tempfile.gettempdir()}"
+                f" ({error.strerror or error}): make room there, or set TMPDIR to another folder"
+            ) from error
         self._starts.append(self._starts[-1] + len(data))
         self._questions.append(record.question)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -240,3 +242,19 @@ def test_what_is_read_need_not_fit_into_memory(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert [record.answer and len(record.answer.text) for record in found.records[798:]] == [100_000] * 2
+
+
+@pytest.mark.slow
+def test_a_full_temporary_folder_is_named(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for a full disk: Python sees an OSError in both cases."""
+    path = tmp_path / "answers.jsonl"
+    path.write_text(f'{{"id": "q", "answer": "{"x" * 18_000_000}"}}\n')
+    program = (
+        "import resource, sys; from pathlib import Path;"
+        "from fathoms.importers import read_answers; from fathoms.types import Question;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, 1_000_000));"
+        "read_answers(Path(sys.argv[1]), [Question(id='q', text='?', category='A', answers=(('x',),))])"
+    )
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True)
+    assert "StoreError: the answers that were read have no room in" in done.stderr
+    assert "set TMPDIR to another folder" in done.stderr

@@ -32,7 +32,7 @@ _CONNECT_SECONDS = 5.0  # a machine without the internet waits this long once, a
 _SLOWEST, _SLOW_SECONDS = 1024.0, 60.0
 """A download fails if it is slower than this many bytes per second on average over this many seconds."""
 _CONTINUED = 5
-"""So many times is a download continued after its connection broke."""
+"""How often a download is continued after its connection broke."""
 
 
 def fetch(asset: Asset, file: File, only: Source | None, unreachable: set[str], say: Say) -> None:
