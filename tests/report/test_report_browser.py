@@ -406,7 +406,7 @@ def test_compare_shows_the_flipped_first(watched: Watched, made: str) -> None:
     page.locator("#run-b").select_option("2")
     eventually(page, "location.hash.includes('b=2')")
     page.locator("#flips-flipped").click()
-    page.wait_for_selector("ol.questions a")
+    page.wait_for_selector("ol.questions .badge")
     page.locator("ol.questions a").first.click()
     page.wait_for_selector("article.run")
     assert [text.split()[0] for text in texts(page, "article.run h3")] == ["beta", "gamma"]
@@ -504,12 +504,12 @@ def test_citations_and_what_else_a_question_holds(watched: Watched, folder: Path
 
 def test_back_leads_to_where_one_was(watched: Watched, made: str) -> None:
     page = watched.open(made, "view=questions")
-    page.wait_for_selector("ol.questions")
+    page.wait_for_selector("ol.questions .badge")
     page.locator("ol.questions a").nth(40).click()
     page.wait_for_selector("article.run")
     assert page.evaluate("scrollY") == 0
     page.go_back()
-    page.wait_for_selector("ol.questions")
+    page.wait_for_selector("ol.questions .badge")
     assert page.evaluate("scrollY") > 1000
 
 
@@ -590,10 +590,10 @@ def test_the_page_of_a_document_is_drawn_with_what_was_found_on_it(
 
 def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -> None:
     page = watched.open(made, "view=questions&runs=1&category=Images&outcome=wrong&q=door&order=hardest")
-    page.wait_for_selector("ol.questions")
+    page.wait_for_selector("ol.questions .badge")
     other = Watched(browser)
     again = other.open(made, page.url.split("#")[1])
-    again.wait_for_selector("ol.questions")
+    again.wait_for_selector("ol.questions .badge")
     assert texts(again, "ol.questions a") == texts(page, "ol.questions a")
     assert [again.locator(f"#{field}").input_value() for field in ("category", "outcome", "q", "order")] == [
         *("Images", "wrong", "door", "hardest")
@@ -601,11 +601,11 @@ def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -
     again.locator("ol.questions a").nth(3).click()
     again.wait_for_selector("article.run")
     again.go_back()
-    again.wait_for_selector("ol.questions")
+    again.wait_for_selector("ol.questions .badge")
     again.go_forward()
     again.wait_for_selector("article.run")
     again.locator("#up").click()
-    again.wait_for_selector("ol.questions")
+    again.wait_for_selector("ol.questions .badge")
     assert texts(again, "ol.questions a") == texts(page, "ol.questions a")
     other.close()
 
@@ -670,7 +670,7 @@ def test_the_keyboard_alone(watched: Watched, made: str) -> None:
     assert texts(page, "#title") == ["Overview"]
     page.locator("#view-questions").focus()
     page.keyboard.press("Enter")
-    page.wait_for_selector("ol.questions")
+    page.wait_for_selector("ol.questions .badge")
     page.locator("#question-3").focus()
     outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert outline == "solid"

@@ -131,7 +131,7 @@ def test_only_what_is_looked_at_is_loaded_and_failures_come_first(wide: Seen) ->
     eventually(page, "document.querySelector('.standing')?.children.length === 0")
     assert not {"index", "rows", "detail", "search"} & set(wide.asked)
     page.locator("#view-questions").click()
-    page.wait_for_selector("ol.questions")
+    page.wait_for_selector("ol.questions .badge")
     # once, or once more when what was read in the meantime has come
     assert {wide.asked.count(name) for name in ("index", "rows")} <= {1, 2}
     assert wide.asked.count("detail") == 0
