@@ -209,7 +209,15 @@ def _measure(
     from fathoms.judges.threshold import threshold_of
     from fathoms.paths import cache_dir
 
-    rows, judge = read_labels(labels), read_judge(file)
+    every, judge = read_labels(labels), read_judge(file)
+    rows = [row for row in every if row.rubric == "support"]
+    if other := len(every) - len(rows):
+        console.note(
+            f"note: {other} labels of {labels} are on other scales, such as grades: 'fathoms agree RUN'"
+            " compares them with the verdicts of the run"
+        )
+    if not rows:
+        raise DataError(f"{labels} holds no labels of claims")
     others = [read_judge(other) for other in against]
     size, seed = drawn
     if is_sample := size is not None and size < len(rows):

@@ -11,10 +11,11 @@ from pydantic import ValidationError
 
 from fathoms.errors import DataError
 from fathoms.judges.base import LABELS, Judge
+from fathoms.judges.rubrics import WORDS
 from fathoms.models.caller import Caller
 from fathoms.paths import sha256_file
 from fathoms.safety.inputs import parse_json, read_text
-from fathoms.types import Failure, Judgement, StoredValue, Verdict
+from fathoms.types import Failure, Judgement, Rubric, StoredValue, Verdict
 
 _KNOWN = {label for labels in LABELS.values() for label in labels}
 
@@ -23,7 +24,7 @@ class LabelledClaim(StoredValue):
     """A line of a label file: a claim, the text that it was compared with, and the label that people gave.
 
     `group` is the topic or the question that the claim belongs to; claims of one group are never split
-    between choosing a threshold and reporting it.
+    between choosing a threshold and reporting it. A label of another `rubric` is no label of a claim.
     """
 
     claim: str
@@ -31,6 +32,7 @@ class LabelledClaim(StoredValue):
     label: str
     context: str = ""
     group: str = ""
+    rubric: Rubric = "support"
 
     @property
     def supports(self) -> bool:
@@ -93,9 +95,10 @@ def read_labels(path: Path) -> list[LabelledClaim]:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"]))
             raise DataError(f"{path}:{number}: {place}: {first['msg']}") from error
-        if row.label not in _KNOWN:
+        known = WORDS[row.rubric].values() if row.rubric in WORDS else _KNOWN
+        if row.label not in known:
             raise DataError(
-                f"{path}:{number}: unknown label '{row.label}' (available: {', '.join(sorted(_KNOWN))})"
+                f"{path}:{number}: unknown label '{row.label}' (available: {', '.join(sorted(known))})"
             )
         found.append(row)
     if not found:
@@ -106,4 +109,4 @@ def read_labels(path: Path) -> list[LabelledClaim]:
 @lru_cache(maxsize=4)
 def _by_claim(path: Path, _changed: int) -> dict[tuple[str, str], str]:
     """The labels by claim and premise; read again if the file has changed."""
-    return {(row.claim, row.premise): row.label for row in read_labels(path)}
+    return {(row.claim, row.premise): row.label for row in read_labels(path) if row.rubric == "support"}

@@ -113,7 +113,9 @@ class ByPeople:
             ]
             pairs = [(people, judge) for people, judge in both if judge is not None]
             self._claims.setdefault(number, []).extend(pairs)
-            if len(pairs) == len(verdicts):
+            if self._metric.rubrics != {"support"}:
+                self._shares = False  # grades and extents are not right or wrong
+            elif len(pairs) == len(verdicts):
                 sides = tuple(fmean(side) for side in zip(*pairs, strict=True))
                 self._shares = self._shares and sides == (value, score.value)
 

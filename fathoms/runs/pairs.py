@@ -24,7 +24,7 @@ class Pair:
 
 
 def reviewer_pairs(
-    said: Iterable[Kind], value: Callable[[Kind], Hashable], grades: Sequence[int] = ()
+    said: Iterable[Kind], value: Callable[[Kind], Hashable], grades: Sequence[Hashable] = ()
 ) -> Iterator[Pair]:
     """Yield the agreement of every two reviewers; `grades` are all values in order, where they have one."""
     from fathoms.stats.kappa import kappa

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,14 @@ def agree_about_runs(
     """Print what people said of some runs with `fathoms review`, how far they agree with one another and with
     the judge, and how far metrics rank the runs as people do. `reviewers` are those who count, by default
     all."""
-    from fathoms.extras.review.people import claims_json, errors_json, means_json, quality_json, read_of_runs
+    from fathoms.extras.review.people import (
+        claims_json,
+        errors_json,
+        grades_json,
+        means_json,
+        quality_json,
+        read_of_runs,
+    )
     from fathoms.runs.people import ClaimLabel, FoundErrors, Grade
     from fathoms.runs.run import Run
 
@@ -72,6 +79,7 @@ def agree_about_runs(
     found: Json = {
         "quality": quality_json(views, read_of_runs(views, Grade, reviewers), None),
         "claims": claims_json(labels, verdicts),
+        "grades": grades_json(labels, verdicts),
         "errors": errors_json(read_of_runs(views, FoundErrors, reviewers)),
     }
     if not any(found.values()):
@@ -84,7 +92,13 @@ def agree_about_runs(
     if as_json:
         console.show_json(found | {"means": means})
         return 0
-    for name, show in (("quality", _show_quality), ("claims", _show_claims), ("errors", _show_errors)):
+    shown: list[tuple[str, Callable[[Any], None]]] = [
+        ("quality", _show_quality),
+        ("claims", _show_claims),
+        ("grades", _show_grades),
+        ("errors", _show_errors),
+    ]
+    for name, show in shown:
         if figures := found[name]:
             show(figures)
     for row in means:
@@ -148,8 +162,23 @@ def _show_claims(found: Json) -> None:
         f"on {found['n']} claims; {found['unjudged']} more without a verdict of the judge, and"
         f" {found['disputed']} about which people are divided"
     )
-    if found["of_answers"]:
-        console.say(f"left out: {found['of_answers']} labels of whole answers, which judge no claim")
+
+
+def _show_grades(tables: Sequence[Json]) -> None:
+    """Print how far people and the judge agree about labels on a scale."""
+    for found in tables:
+        console.say(
+            f"\n{found['rubric']}: {found['items']} items, labelled by {', '.join(found['reviewers'])} from"
+            f" {found['scale'][0]} to {found['scale'][-1]}"
+        )
+        _show_pairs(found["pairs"])
+        within = _range(found["interval"], 2)
+        console.say(
+            f"judge against people: the same label in {_figure(found['same'], 2)}"
+            f"{f' ({within})' if within else ''} of {found['n']}, kappa {_figure(found['kappa'], 2)},"
+            f" weighted kappa {_figure(found['weighted'], 2)}; {found['unjudged']} more without a verdict of"
+            " the judge"
+        )
 
 
 def _show_errors(tables: Sequence[Json]) -> None:

@@ -18,6 +18,7 @@ from fathoms.errors import DataError, UsageError
 from fathoms.judges.asking import Judged
 from fathoms.judges.base import LABELS, Judge
 from fathoms.judges.of_run import NeedsVerdicts, needed
+from fathoms.judges.rubrics import WORDS
 from fathoms.report.text import shorten, visible
 from fathoms.runs.people import ClaimLabel, judged
 from fathoms.types import Judgement, Question, Record, Rubric, Verdict
@@ -28,7 +29,11 @@ _QUESTIONS: dict[Rubric, str] = {
     "support": "does the source support the claim",
     "correct": "is the answer correct",
     "grade": "how correct is the answer",
+    "relevance": "3 the source holds the exact answer, 2 some answer, unclear or among other matter, 1 it is"
+    " related only, 0 unrelated",
+    "extent": "does the source support the claim in full, in part or not",
 }
+_CHOICES: dict[Rubric, str] = {"grade": "0-10", "relevance": "0-3", "extent": "1 full, 2 partial, 3 none"}
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,10 @@ class ClaimItem:
     @property
     def words(self) -> dict[str, str]:
         """The label for each word that can be said."""
-        if self.asked.rubric == "grade":
-            return {str(grade): str(grade) for grade in range(11)}
-        labels = self.labels if self.asked.rubric == "support" else LABELS["binary"]
+        words = WORDS.get(self.asked.rubric, {})
+        if self.asked.rubric in ("grade", "relevance"):
+            return words
+        labels = self.labels if self.asked.rubric == "support" else words.values()
         return {str(number): label for number, label in enumerate(labels, start=1)}
 
 
@@ -102,7 +108,8 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
         ]
         if asked.context and asked.context not in (asked.claim, item.question.text):
             parts.append(labelled("sentence", asked.context))
-        parts.append(labelled("claim" if asked.rubric == "support" else "answer", asked.claim))
+        if asked.rubric != "relevance":  # there, the claim is the question
+            parts.append(labelled("answer" if asked.rubric in ("correct", "grade") else "claim", asked.claim))
         if self.before:
             parts.append(
                 labelled("you said", f"{self.before.label}; {self.before.comment or ''}".strip("; "))
@@ -116,9 +123,9 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
 
 def _asked_for(item: ClaimItem) -> str:
     """Return the question about an item with the words that answer it."""
-    words = item.words
-    choices = "0-10" if item.asked.rubric == "grade" else ", ".join(" ".join(pair) for pair in words.items())
-    return f"{_QUESTIONS[item.asked.rubric]}: {choices}"
+    rubric = item.asked.rubric
+    choices = _CHOICES.get(rubric) or ", ".join(" ".join(pair) for pair in item.words.items())
+    return f"{_QUESTIONS[rubric]}: {choices}"
 
 
 def claim_items(

@@ -9,8 +9,10 @@ from functools import partial
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from fathoms.errors import DataError
 from fathoms.extras.review.agreement import mean_rating
-from fathoms.judges.agreement import figures, intervals
+from fathoms.judges.agreement import figures, intervals, same_interval
+from fathoms.judges.rubrics import WORDS
 from fathoms.report.metrics_table import MAIN, is_shown
 from fathoms.runs.pairs import reviewer_pairs
 from fathoms.runs.people import (
@@ -25,7 +27,7 @@ from fathoms.runs.people import (
     read_all,
 )
 from fathoms.runs.run import Run
-from fathoms.types import Judgement, Verdict
+from fathoms.types import Judgement, Rubric, Verdict
 
 if TYPE_CHECKING:
     from fathoms.stats.ranking import RankAgreement
@@ -174,12 +176,12 @@ def claims_json(
     """Return how far two people agree about claims, and a judge with people; `None` without labels.
 
     `verdicts` are those of the judge by run. People who disagree about a claim are decided by the majority; a
-    claim with as many on both sides is left out and counted in `disputed`. Labels of whole answers, such as
-    their grades, are no labels of claims; `of_answers` counts them.
+    claim with as many on both sides is left out and counted in `disputed`. Labels on other scales, such as
+    grades, are in `grades_json`.
     """
+    labels = [label for label in labels if label.rubric == "support"]
     if not labels:
         return None
-    every, labels = len(labels), [label for label in labels if label.rubric == "support"]
     said: dict[tuple[Hashable, ...], list[ClaimLabel]] = {}
     for label in labels:
         said.setdefault(label.key, []).append(label)
@@ -206,9 +208,56 @@ def claims_json(
         "claims": len(said),
         "answers": len({(label.run, label.question) for label in labels}),
         "pairs": [asdict(pair) for pair in reviewer_pairs(labels, lambda one: one.label)],
-        "of_answers": every - len(labels),
         "disputed": disputed,
         "unjudged": unjudged,
         "n": len(rows),
         "judge": figures(people, judge, p) | {"intervals": intervals(people, judge, p, groups)},
+    }
+
+
+def grades_json(
+    labels: Sequence[ClaimLabel], verdicts: Mapping[str, Mapping[Judgement, Verdict]]
+) -> list[Json]:
+    """Return how far two people agree about labels on a scale, such as grades of passages, and a judge with
+    people: a table for each rubric. Every label of a person counts; without a verdict it is `unjudged`."""
+    by_rubric: dict[Rubric, list[ClaimLabel]] = {}
+    for label in labels:
+        if label.rubric not in WORDS:
+            continue
+        if label.label not in WORDS[label.rubric].values():
+            raise DataError(f"labels.jsonl of {label.run}: '{label.label}' is no label of {label.rubric}")
+        by_rubric.setdefault(label.rubric, []).append(label)
+    return [_graded(rubric, group, verdicts) for rubric, group in by_rubric.items()]
+
+
+def _graded(
+    rubric: Rubric, labels: Sequence[ClaimLabel], verdicts: Mapping[str, Mapping[Judgement, Verdict]]
+) -> Json:
+    """Return the table of one rubric. Kappa is weighted by the squared distance on the scale."""
+    from fathoms.stats.kappa import kappa
+
+    scale = list(WORDS[rubric].values())
+    known = {
+        (run, judged(asked)): verdict.label
+        for run, found in verdicts.items()
+        for asked, verdict in found.items()
+        if asked.rubric == rubric and verdict.label in scale
+    }
+    rows = [(label, said) for label in labels if (said := known.get((label.run, label.what))) is not None]
+    table = [[0] * len(scale) for _ in scale]
+    for label, said in rows:
+        table[scale.index(label.label)][scale.index(said)] += 1
+    same = [label.label == said for label, said in rows]
+    return {
+        "rubric": rubric,
+        "scale": scale,
+        "reviewers": sorted({label.reviewer for label in labels}),
+        "items": len({label.key for label in labels}),
+        "pairs": [asdict(pair) for pair in reviewer_pairs(labels, lambda one: one.label, scale)],
+        "n": len(rows),
+        "unjudged": len(labels) - len(rows),
+        "same": fmean(same) if same else None,
+        "interval": same_interval(same, [label.question for label, _ in rows]),
+        "kappa": kappa(table),
+        "weighted": kappa(table, quadratic=True),
     }

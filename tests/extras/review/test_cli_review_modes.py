@@ -175,6 +175,45 @@ def test_claims_are_judged_on_a_terminal_and_feed_agree(project: Project) -> Non
     assert f"faithfulness of good: {why}" in " ".join(shown.split())
 
 
+def test_passages_are_graded_and_citations_are_supported_in_part(project: Project) -> None:
+    """The judge grades every passage 3, as it has the number of the lamp; a person disagrees twice."""
+    rows = [
+        {
+            "id": f"q{n}",
+            "answer": f"Lamp {n} is red and green [1].",
+            "contexts": [{"document": "a.pdf", "text": f"Lamp {n} is red."}],
+        }
+        for n in range(3)
+    ]
+    project.write("cited.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    project.write("graded.yaml", "{kind: scripted, labels_by: {'Lamp 0 is red.': '2', 'is red.': '3'}}")
+    arguments = ("import", "answers", "cited.jsonl", "--questions", "questions.json", "--name", "cited")
+    assert project.fathoms(*arguments).returncode == 0
+    judged = ("--judge", "graded.yaml", "--metric")
+    scored = project.fathoms("score", "cited", *judged, "umbrela.precision", "--metric", "citation-support")
+    assert scored.returncode == 0, scored.stderr
+    asked = review(
+        project, "4\n3\n0\n1\n", "cited", "--claims", *judged, "umbrela.precision", "--sample", "3"
+    )
+    assert "1 it is related only, 0 unrelated: 0-3> " in " ".join(asked.split())
+    assert "claim: " not in asked
+    asked = review(
+        project, "1\n2\n3\n", "cited", "--claims", *judged, "citation-support.recall", "--sample", "3"
+    )
+    assert "does the source support the claim in full, in part or not: 1 full, 2 partial, 3 none> " in asked
+    agreed = project.json("agree", "cited", "--judge", "graded.yaml")
+    assert agreed["claims"] is None
+    grades, extents = agreed["grades"]
+    assert (grades["rubric"], grades["n"], grades["scale"]) == ("relevance", 3, ["0", "1", "2", "3"])
+    assert (extents["rubric"], extents["same"]) == ("extent", pytest.approx(1 / 3))  # all are partial
+    shown = " ".join(project.fathoms("agree", "cited", "--judge", "graded.yaml").stdout.split())
+    assert "relevance: 3 items, labelled by ann from 0 to 3" in shown
+    assert "weighted kappa" in shown
+    labels = str(folder(project, "cited") / "labels.jsonl")
+    refused = project.fathoms("agree", labels, "--judge", "graded.yaml")
+    assert (refused.returncode, "holds no labels of claims" in refused.stderr) == (1, True)
+
+
 def test_what_nobody_can_judge_is_explained(project: Project) -> None:
     """The claims of a run that was judged, but of whose answers none has what the metric compares."""
     rows = [{"id": f"q{n}", "answer": "Lamp 0 is red."} for n in range(3)]

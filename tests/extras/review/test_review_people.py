@@ -10,7 +10,7 @@ import pytest
 
 from fathoms.errors import DataError
 from fathoms.extras.review.claims import claim_items
-from fathoms.extras.review.people import claims_json
+from fathoms.extras.review.people import claims_json, grades_json
 from fathoms.judges.asking import Judged
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import stored_judgements
@@ -36,7 +36,7 @@ def said(reviewer: str, claim: str, label: str, rubric: Rubric = "support") -> C
     )
 
 
-def test_grades_of_whole_answers_are_left_out_of_the_agreement_about_claims_and_counted() -> None:
+def test_grades_of_whole_answers_are_left_out_of_the_agreement_about_claims() -> None:
     labels = [
         *(said("ann", "Lamp 1 is red.", "supported"), said("ben", "Lamp 1 is red.", "supported")),
         *(said("ann", "red", "9", "grade"), said("ben", "red", "2", "grade")),
@@ -45,7 +45,30 @@ def test_grades_of_whole_answers_are_left_out_of_the_agreement_about_claims_and_
     found = claims_json(labels, {"r": {asked: Verdict(claim=asked.claim, premise="", label="unsupported")}})
     assert found
     assert [(pair["n"], pair["same"]) for pair in found["pairs"]] == [(1, 1.0)]
-    assert (found["claims"], found["n"], found["of_answers"]) == (1, 1, 2)
+    assert (found["claims"], found["n"]) == (1, 1)
+
+
+def test_grades_of_passages_agree_as_worked_by_hand() -> None:
+    """Ann's grades 3, 2, 0 and 0 against 3, 1, 0 and 2 of the judge: two are the same. Squared distances are
+    0, 1, 0 and 4, on average 5/4. By chance, each grade with each of 0, 1, 2, 3: (14 + 6 + 14 + 14) / 16 = 3.
+    Plainly, the chance of the same is (1/4 + 1/4 + 2/4 + 0) / 4 = 1/4. Ben agrees with her once in two."""
+    labels = [said("ann", f"q{n}", grade, "relevance") for n, grade in enumerate("3200")]
+    labels += [said("ben", "q0", "3", "relevance"), said("ben", "q1", "3", "relevance")]
+    verdicts = {
+        Judgement(claim=f"q{n}", rubric="relevance"): Verdict(claim=f"q{n}", premise="", label=grade)
+        for n, grade in enumerate("3102")
+    }
+    (found,) = grades_json([one for one in labels if one.reviewer == "ann"], {"r": verdicts})
+    assert (found["n"], found["unjudged"], found["same"]) == (4, 0, 0.5)
+    assert found["weighted"] == pytest.approx(1 - (5 / 4) / 3)
+    assert found["kappa"] == pytest.approx((1 / 2 - 1 / 4) / (1 - 1 / 4))
+    (found,) = grades_json(labels, {"r": {}})
+    assert (found["items"], found["n"], found["unjudged"], found["weighted"]) == (4, 0, 6, None)
+    (pair,) = found["pairs"]
+    assert (pair["n"], pair["same"]) == (2, 0.5)
+    assert claims_json(labels, {"r": verdicts}) is None
+    with pytest.raises(DataError, match=r"labels\.jsonl of r: '4' is no label of relevance"):
+        grades_json([said("ann", "q0", "4", "relevance")], {})
 
 
 def test_the_labels_are_those_of_the_judge_even_if_no_verdict_shows_them() -> None:
