@@ -37,6 +37,7 @@ COMES_WITH = {
     "questions stats": "questions",
     "questions nuggets": "questions",
     "questions facts": "questions",
+    "questions from-facts": "questions",
     "questions add": "questions",
     "questions candidates": "questions",
     "questions filter": "questions",

@@ -301,14 +301,20 @@ def answer_columns(text: str, lines: Sequence[int]) -> list[int | None]:
     written = text.split("\n")
     found: list[int | None] = []
     for line in lines:
-        starts, quoted = [0], False
-        for at, character in enumerate(written[line - 1], start=1):
-            quoted ^= character == '"'
-            if character == separator and not quoted:
-                starts.append(at)
+        starts = cell_starts(written[line - 1], separator)
         place = names.index("answers") if "answers" in names else len(starts)
         found.append(starts[place] + 1 if place < len(starts) else None)
     return found
+
+
+def cell_starts(line: str, separator: str) -> list[int]:
+    """Return the places in a line of the file, from 0, at which its cells begin."""
+    starts, quoted = [0], False
+    for at, character in enumerate(line, start=1):
+        quoted ^= character == '"'
+        if character == separator and not quoted:
+            starts.append(at)
+    return starts
 
 
 def read_phrase(text: str) -> Any:

@@ -167,6 +167,13 @@ def test_a_set_from_three_pdfs_is_measured_as_the_page_says(tmp_path: Path) -> N
     assert "5 questions" in ran
 
 
+@pytest.mark.slow
+def test_following_many_documents_computes_questions_and_measures_the_shipped_ones(tmp_path: Path) -> None:
+    made, ran = walk(DOCS / "many-documents.md", tmp_path)
+    assert "questions.json: 6 questions" in made
+    assert "(20 questions, 0 failed" in ran
+
+
 SHORTER = {
     "first.yaml": "--limit 1 --set generate.max_tokens=8",
     "mine.yaml": "--set 'generate={kind: scripted}'",

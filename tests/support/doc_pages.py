@@ -11,7 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-WALKS = ("building.md", "claims.md", "extending.md", "gate.md", "judges.md", "tutorial.md")
+WALKS = (
+    *("building.md", "claims.md", "extending.md", "gate.md", "judges.md", "many-documents.md"),
+    "tutorial.md",
+)
 """Pages that are followed from the first line to the last, in one folder."""
 SETS_UP = ("python3 -m venv", ".venv/bin/python -m pip")
 """Commands of these that are not run but held to what `make demo` does."""

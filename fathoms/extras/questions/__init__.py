@@ -6,7 +6,8 @@
 
 Each rule of `check` is one function: those in `file_rules` look only at the question file, those in
 `document_rules` compare it with the parsed documents. `making` drafts a set from PDFs by a model, `editing`
-is the page on which people accept and mend questions, and `commands` has the command line of all of them.
+is the page on which people accept and mend questions, `computed` makes
+questions over many documents from a table of facts, and `commands` has the command line of all of them.
 """
 
 from fathoms.hooks import Command
@@ -22,6 +23,7 @@ COMMANDS = {
     "questions stats": Command("commands.files:stats"),
     "questions nuggets": Command("commands.files:nuggets"),
     "questions facts": Command("commands.facts:facts"),
+    "questions from-facts": Command("commands.from_facts:from_facts"),
     "questions add": Command("commands.add:add"),
     "questions candidates": Command("commands.candidates:candidates"),
     "questions filter": Command("commands.filter:filter_questions"),

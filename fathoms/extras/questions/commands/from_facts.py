@@ -1,0 +1,113 @@
+"""`fathoms questions from-facts`: questions over many documents, computed from a table of facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fathoms.cli import console
+from fathoms.cli.options import Json
+from fathoms.config import suggest
+from fathoms.errors import DataError, ExitCode, UsageError
+
+
+def from_facts(
+    facts: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FACTS",
+            help="A CSV file with document, page, field, value (and unit).",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="The question file to create (.json, .jsonl, .csv).", show_default=False),
+    ],
+    about: Annotated[
+        str | None,
+        typer.Option(
+            "--about",
+            metavar="FIELD",
+            help="The field that says what a document is about, such as station; else questions ask for"
+            " documents.",
+            show_default=False,
+        ),
+    ] = None,
+    dated: Annotated[
+        str | None,
+        typer.Option(
+            "--dated",
+            metavar="FIELD",
+            help="The field with the date of a document: of several on one thing, the latest counts.",
+            show_default=False,
+        ),
+    ] = None,
+    n: Annotated[int, typer.Option("--n", min=1, help="How many questions to make.")] = 20,
+    rules: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rule",
+            help="count, list, sum, argmax, compare, changed or contradiction; by default all (repeatable).",
+        ),
+    ] = None,
+    least: Annotated[
+        int, typer.Option("--least", min=1, help="The fewest documents that an answer rests on.")
+    ] = 2,
+    most: Annotated[
+        int | None, typer.Option("--most", min=1, help="The most documents that an answer rests on.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Decides which questions are taken.")] = 0,
+    as_json: Json = False,
+) -> int:
+    """Make questions over many documents, with gold answers that are computed from a table of facts.
+
+    No model is asked. Each question has its answer, the pages that it rests on, and in its metadata the rule
+    and the rows of the table. None rests on a value in doubt. Ends with exit code 1 if fewer questions follow
+    from the table than asked for.
+    """
+    from fathoms.corpora import refuse_existing, write_questions
+    from fathoms.corpora.questions import format_of
+    from fathoms.extras.questions.computed.choosing import choose
+    from fathoms.extras.questions.computed.rules import RULES
+    from fathoms.extras.questions.computed.table import Table, read_facts
+
+    format_of(out)
+    refuse_existing(out)
+    for rule in rules or ():
+        if rule not in RULES:
+            raise UsageError(f"--rule {rule}: there is no such rule{suggest(rule, RULES)}")
+    read = read_facts(facts)
+    for warning in read.warnings:
+        console.note(f"note: {warning}")
+    found = choose(Table(read, about, dated), n, rules or tuple(RULES), seed, least, most)
+    if not found.questions:
+        raise DataError(
+            f"{out} was not written, because no question follows from {facts}: {_why(found.left)}"
+        )
+    write_questions(out, found.questions)
+    made = {rule: sum(one.metadata["rule"] == rule for one in found.questions) for rule in found.possible}
+    if as_json:
+        console.show_json({"questions": made, "possible": found.possible, "left_out": found.left})
+    else:
+        console.say(f"{out}: {console.amount(len(found.questions), 'question')}")
+        for rule, number in made.items():
+            console.say(f"  {number:>4} {rule}, of {found.possible[rule]} that follow from the table")
+        for reason, number in found.left.items():
+            console.note(f"note: {console.amount(number, 'question')} left out: {reason}")
+    if len(found.questions) < n:
+        console.complain(
+            f"{len(found.questions)} of {console.amount(n, 'question')}: add rows, or lower --least"
+        )
+        return ExitCode.FAILED
+    return ExitCode.OK
+
+
+def _why(left: dict[str, int]) -> str:
+    """Say why nothing could be asked."""
+    reasons = [f"{reason} ({number})" for reason, number in left.items()]
+    return (
+        "; ".join(reasons) or "a question needs a field of which several documents give the same or a number"
+    )

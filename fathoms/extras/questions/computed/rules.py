@@ -1,0 +1,417 @@
+"""The rules by which answers follow from the table of facts: each is a pure function of the table.
+
+A rule yields each question that it can ask, or the reason why one cannot be asked: that its answer would rest
+on a value in doubt, on documents that contradict one another, or on one that a document does not give. What a
+question rests on are the cells of the values that its answer is made of, and those that name and date their
+documents. `contradiction` alone asks about values that differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import combinations
+from operator import eq
+from typing import NamedTuple
+
+from fathoms.extras.questions.computed.table import Cell, Given, Table, Thing
+from fathoms.extras.questions.computed.values import Field, Key
+from fathoms.types import GoldList, GoldNumber, GoldPhrase
+
+Answers = tuple[tuple[GoldPhrase, ...], ...]
+MOST_NAMES = 25
+"""The most names that a question asks for."""
+_QUARTERS = (0.25, 0.5, 0.75)
+_NEAR = 1e-9
+_CONVERTED = "0.5%"
+"""How far an amount may be off that was converted from several units, which people round."""
+
+
+class Computed(NamedTuple):
+    """A question with its gold answer, in words too, the rule in words, and the cells that it rests on."""
+
+    rule: str
+    text: str
+    answers: Answers
+    reference: str
+    statement: str
+    cells: tuple[Cell, ...]
+
+
+class Left(NamedTuple):
+    """Why a question was not made."""
+
+    reason: str
+
+
+Found = Iterator[Computed | Left]
+DOUBTFUL = Left("its answer would rest on a value in doubt, or on documents that contradict one another")
+NOT_GIVEN = Left("a document does not give a value that its answer would need")
+TIED = Left("several things have the largest value")
+
+
+class Condition(NamedTuple):
+    """A condition on the value of a field, in words such as `at least 300 m3/h`."""
+
+    field: Field
+    words: str
+    holds: Callable[[Key], bool]
+
+    def __str__(self) -> str:
+        return f"the {self.field.name} is {self.words}"
+
+
+class _Chosen(NamedTuple):
+    """The things for which a condition holds, with what is given of them."""
+
+    things: tuple[Thing, ...]
+    given: tuple[Given, ...]
+
+
+def count(table: Table) -> Found:
+    """Ask for how many things a condition holds."""
+    for condition in _conditions(table):
+        chosen = _chosen(table, condition)
+        if isinstance(chosen, Left):
+            yield chosen
+            continue
+        number = len(chosen.things)
+        text = f"For how many {table.noun}s is the {condition.field.name} {condition.words}?"
+        answers: Answers = ((GoldNumber(number=number),),)
+        yield Computed(
+            "count",
+            _asked(table, text),
+            answers,
+            f"{number}: {_listed(chosen.things)}.",
+            f"the number of {table.noun}s for which {condition}",
+            _cells(chosen.things, chosen.given),
+        )
+
+
+def list_(table: Table) -> Found:
+    """Ask for which things a condition holds."""
+    for condition in _conditions(table):
+        chosen = _chosen(table, condition)
+        if isinstance(chosen, Left):
+            yield chosen
+        elif len(chosen.things) <= MOST_NAMES:
+            text = (
+                f"For which {table.noun}s is the {condition.field.name} {condition.words}? Name all of them."
+            )
+            yield _naming(
+                "list", table, text, chosen.things, f"the {table.noun}s for which {condition}", chosen.given
+            )
+
+
+def sum_(table: Table) -> Found:
+    """Ask for the total of an amount over all things for which a condition on a name holds."""
+    for field, condition, chosen in _amounts_by_name(table):
+        total = _total(table, field, chosen)
+        if isinstance(total, Left):
+            yield total
+            continue
+        value, given = total
+        text = f"What is the total {field.name}{_in(field)} of all {table.noun}s for which {condition}?"
+        yield Computed(
+            "sum",
+            _asked(table, text),
+            ((_number(field, value),),),
+            f"{_shown(field, value)}, the sum of {_parts(chosen.things, given)}.",
+            f"the sum of {field.name} over the {table.noun}s for which {condition}",
+            _cells(chosen.things, chosen.given, given),
+        )
+
+
+def argmax(table: Table) -> Found:
+    """Ask which of the things for which a condition on a name holds has the largest amount or latest date."""
+    for field in table.asked:
+        if field.kind == "name":
+            continue
+        for condition in _conditions(table, names_only=True):
+            chosen = _chosen(table, condition)
+            if isinstance(chosen, Left):
+                yield chosen
+                continue
+            given = _all_given(table, field, chosen.things)
+            if isinstance(given, Left):
+                yield given
+                continue
+            best = max(one.key for one in given)
+            holders = [thing for thing, one in zip(chosen.things, given, strict=True) if one.key == best]
+            if len(holders) > 1 or any(_may_be(one.key, best) for one in given if one.key != best):
+                yield TIED
+                continue
+            most = "largest" if field.kind == "amount" else "latest"
+            text = f"Of all {table.noun}s for which {condition}, which one has the {most} {field.name}?"
+            yield Computed(
+                "argmax",
+                _asked(table, text),
+                ((holders[0].name,),),
+                f"{holders[0].name}: {_shown(field, best)}.",
+                f"the {table.noun} with the {most} {field.name} among those for which {condition}",
+                _cells(chosen.things, chosen.given, given),
+            )
+
+
+def compare(table: Table) -> Found:
+    """Ask by how much the total of an amount over one group of things is larger than over another one."""
+    for (field, one, first), (other_field, other, second) in combinations(_amounts_by_name(table), 2):
+        if field != other_field or one.field != other.field:
+            continue
+        totals = [_total(table, field, chosen) for chosen in (first, second)]
+        left = next((total for total in totals if isinstance(total, Left)), None)
+        if left is not None:
+            yield left
+            continue
+        sums = [total for total in totals if not isinstance(total, Left)]
+        groups = [(one, first, *sums[0]), (other, second, *sums[1])]
+        (large, _, more, _), (small, _, less, _) = groups = sorted(groups, key=lambda group: -group[2])
+        difference = float(f"{more - less:.12g}")
+        if not difference:
+            yield TIED
+            continue
+        text = (
+            f"By how much{_in(field)} is the total {field.name} of all {table.noun}s for which {large} larger"
+            f" than that of those for which the {small.field.name} is {small.words}?"
+        )
+        yield Computed(
+            "compare",
+            _asked(table, text),
+            ((_number(field, difference),),),
+            f"{_shown(field, difference)}: {_shown(field, more)} less {_shown(field, less)}.",
+            f"the sum of {field.name} where {large}, less that where {small}",
+            tuple(
+                dict.fromkeys(
+                    cell
+                    for _, chosen, _, given in groups
+                    for cell in _cells(chosen.things, chosen.given, given)
+                )
+            ),
+        )
+
+
+def changed(table: Table) -> Found:
+    """Ask for which things a field has changed since a year: by the latest document up to its end, and the
+    latest of all."""
+    years = sorted({date[:4] for thing in table.things for date in thing.documents if date})
+    for field in table.asked:
+        for year in years[:-1]:
+            things: list[Thing] = []
+            given: list[Given] = []
+            doubtful = False
+            for thing in table.things:
+                now, then = table.given(thing, field), table.given(thing, field, until=year)
+                if now is None or then is None or now == then:
+                    continue
+                doubtful |= not (now.settled and then.settled)
+                if now.settled and then.settled and now.key != then.key:
+                    things.append(thing)
+                    given.append(Given((*then.cells, *now.cells)))
+            if doubtful:
+                yield DOUBTFUL
+            elif 0 < len(things) <= MOST_NAMES:
+                text = (
+                    f"For which {table.noun}s has the {field.name} changed since {year}? Compare the latest"
+                    f" document up to the end of {year} with the latest of all, and name all {table.noun}s."
+                )
+                statement = f"the {table.noun}s with another {field.name} now than at the end of {year}"
+                yield _naming("changed", table, text, things, statement, given, in_order=False)
+
+
+def contradiction(table: Table) -> Found:
+    """Ask for which things two documents of the same date give different values of a field."""
+    for field in table.asked:
+        things: list[Thing] = []
+        given: list[Given] = []
+        doubtful = False
+        for thing in table.things:
+            for date in thing.documents:
+                there = table.given(Thing(thing.name, {date: thing.documents[date]}, thing.naming), field)
+                if there is None or len({cell.page[0] for cell in there.cells}) < 2:
+                    continue
+                doubtful |= any(cell.fact.check for cell in there.cells)
+                if len({cell.key for cell in there.cells}) > 1 and thing not in things:
+                    things.append(thing)
+                    given.append(there)
+        if doubtful:
+            yield DOUBTFUL
+        elif 0 < len(things) <= MOST_NAMES:
+            same = f" with the same {table.fields[table.dated].name}" if table.dated else ""
+            text = (
+                f"For which {table.noun}s do documents{same} give different values for the {field.name}? Name"
+                " all of them."
+            )
+            statement = f"the {table.noun}s whose documents{same} contradict one another in {field.name}"
+            yield _naming("contradiction", table, text, things, statement, given, in_order=False)
+
+
+RULES: dict[str, Callable[[Table], Found]] = {
+    "count": count,
+    "list": list_,
+    "sum": sum_,
+    "argmax": argmax,
+    "compare": compare,
+    "changed": changed,
+    "contradiction": contradiction,
+}
+"""The rules by name, in the order of the categories of a question set."""
+
+
+def _conditions(table: Table, names_only: bool = False) -> Iterator[Condition]:
+    """Yield the conditions that can be asked about: each name that several things have, amounts of at least a
+    quartile, and each year."""
+    for field in table.asked:
+        keys = [given.key for thing in table.things if (given := table.given(thing, field)) and given.settled]
+        if field.kind == "name":
+            for key, number in Counter(keys).items():
+                if 1 < number < len(keys):
+                    yield Condition(field, _spelling(table, field, key), partial(eq, key))
+        elif names_only:
+            continue
+        elif field.kind == "date":
+            for year in sorted({str(key)[:4] for key in keys}):
+                yield Condition(field, f"in {year}", partial(_in_year, year))
+        else:
+            ordered = sorted({float(key) for key in keys})
+            quarters = {ordered[int(part * len(ordered))] for part in _QUARTERS} if ordered else set()
+            for least in sorted(quarters - set(ordered[:1])):  # all have the least
+                words = f"at least {_shown(field, least)}"
+                yield Condition(field, words, partial(_at_least, least))
+
+
+def _in_year(year: str, key: Key) -> bool:
+    """Whether a date is in a year."""
+    return str(key).startswith(year)
+
+
+def _at_least(least: float, key: Key) -> bool:
+    """Whether an amount reaches a limit, which may have been converted from another unit."""
+    return float(key) >= least - _NEAR * abs(least)
+
+
+def _spelling(table: Table, field: Field, key: Key) -> str:
+    """Return how the first document writes a name."""
+    found = (
+        cell
+        for thing in table.things
+        if (given := table.given(thing, field))
+        for cell in given.cells
+        if cell.key == key
+    )
+    return next(found).fact.value
+
+
+def _chosen(table: Table, condition: Condition) -> _Chosen | Left:
+    """Return the things for which a condition holds, or why that is not certain."""
+    things: list[Thing] = []
+    every: list[Given] = []
+    for thing in table.things:
+        given = table.given(thing, condition.field)
+        if given is None:
+            continue
+        holds = {condition.holds(cell.key) for cell in given.cells}
+        if len(holds) > 1 or any(cell.fact.check for cell in given.cells):
+            return DOUBTFUL
+        if holds == {True}:
+            things.append(thing)
+            every.append(given)
+    return _Chosen(tuple(things), tuple(every))
+
+
+def _all_given(table: Table, field: Field, things: Sequence[Thing]) -> tuple[Given, ...] | Left:
+    """Return the settled values of a field for things, or why there is not one for each."""
+    found = [table.given(thing, field) for thing in things]
+    given = tuple(one for one in found if one is not None)
+    if len(given) < len(found):
+        return NOT_GIVEN
+    return given if all(one.settled for one in given) else DOUBTFUL
+
+
+def _amounts_by_name(table: Table) -> Iterator[tuple[Field, Condition, _Chosen]]:
+    """Yield each field that adds up with each condition on a name that is certain for several things."""
+    for field in table.asked:
+        if field.kind == "amount" and field.adds_up:
+            for condition in _conditions(table, names_only=True):
+                chosen = _chosen(table, condition)
+                if not isinstance(chosen, Left) and len(chosen.things) > 1:
+                    yield field, condition, chosen
+
+
+def _total(table: Table, field: Field, chosen: _Chosen) -> tuple[float, tuple[Given, ...]] | Left:
+    """Return the sum of a field over things, and its parts."""
+    given = _all_given(table, field, chosen.things)
+    if isinstance(given, Left):
+        return given
+    return float(f"{sum(float(one.key) for one in given):.12g}"), given
+
+
+def _may_be(key: Key, other: Key) -> bool:
+    """Whether one of two dates is less precise than the other, and may be the same day."""
+    return isinstance(key, str) and (key.startswith(str(other)) or str(other).startswith(key))
+
+
+def _asked(table: Table, text: str, in_order: bool = True) -> str:
+    """Return the text of a question that says which documents count, where that is not plain."""
+    if not (in_order and table.in_order):
+        return text
+    return f"{text} Where several documents are about one {table.noun}, the latest that says it counts."
+
+
+def _naming(
+    rule: str,
+    table: Table,
+    text: str,
+    things: Sequence[Thing],
+    statement: str,
+    given: Sequence[Given],
+    *,
+    in_order: bool = True,
+) -> Computed:
+    """Return a question whose answer is the names of things."""
+    answers: Answers = ((GoldList(list=tuple(thing.name for thing in things)),),)
+    return Computed(
+        rule, _asked(table, text, in_order), answers, f"{_listed(things)}.", statement, _cells(things, given)
+    )
+
+
+def _cells(things: Sequence[Thing], *given: Sequence[Given]) -> tuple[Cell, ...]:
+    """Return the cells that an answer rests on, each once: the values, and what names and dates their
+    documents."""
+    found: dict[Cell, None] = {}
+    for every in given:
+        for thing, one in zip(things, every, strict=True):
+            for cell in one.cells:
+                found |= dict.fromkeys((*thing.naming[cell.fact.document], cell))
+    return tuple(found)
+
+
+def _number(field: Field, value: float) -> GoldNumber:
+    """Return an amount as a gold answer; one that was converted may be rounded."""
+    return GoldNumber(
+        number=int(value) if value == int(value) else value,
+        unit=field.unit or None,
+        tolerance=_CONVERTED if field.mixed else 0,
+    )
+
+
+def _in(field: Field) -> str:
+    """Say in which unit an amount is asked for."""
+    return f", in {field.unit}," if field.unit else ""
+
+
+def _shown(field: Field, key: Key) -> str:
+    """Write a value with its unit."""
+    return f"{key:,.12g} {field.unit}".strip() if isinstance(key, float) else str(key)
+
+
+def _listed(things: Sequence[Thing]) -> str:
+    """List the names of things."""
+    return ", ".join(thing.name for thing in things) or "none"
+
+
+def _parts(things: Sequence[Thing], given: Sequence[Given]) -> str:
+    """List what each thing adds to a sum."""
+    return ", ".join(
+        f"{thing.name} {one.cells[0].fact.written}" for thing, one in zip(things, given, strict=True)
+    )
