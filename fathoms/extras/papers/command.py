@@ -12,7 +12,12 @@ from fathoms.cli.cache import opened
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.run import MaxCost
 from fathoms.errors import ExitCode, UsageError
-from fathoms.extras.papers.printing import preference_agreement, published_figures, quotes_figures
+from fathoms.extras.papers.printing import (
+    preference_agreement,
+    published_figures,
+    quotes_figures,
+    retrieval_figures,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,7 +58,7 @@ Run = Annotated[
     typer.Option(
         "--run",
         metavar="RUN",
-        help="With vidore/TASK, the run on this task that is compared.",
+        help="With vidore/TASK or a table of retrievers, the run that is shown beside the published figures.",
         show_default=False,
         autocompletion=completion.run_names,
     ),
@@ -69,6 +74,11 @@ Row = Annotated[
     list[str] | None,
     typer.Option("--row", help="Only this row of the table, or subset of the task (repeatable)."),
 ]
+_NEEDS = "reproduce needs --results DIR, or --live to run the pipelines"
+_NEEDS_RUN = (
+    "a table of retrievers needs --run RUN, a run to show beside it, or, for MMDocIR, --results DIR with"
+    " files of scores; it has no --live"
+)
 Limit = Annotated[
     int | None,
     typer.Option("--limit", min=1, help="With --live, ask each pipeline at most this many questions."),
@@ -109,6 +119,7 @@ def reproduce(
         AgreementTable,
         PreferenceTable,
         QuotesTable,
+        RetrievalTable,
         Table,
         load_table,
     )
@@ -128,13 +139,20 @@ def reproduce(
                 " 'fathoms run', and name its run by --run"
             )
         return published_figures(name, results, run, tuple(row or ()), within, out, as_json=as_json)
-    if run is not None or within is not None:
-        raise UsageError("--run and --within are for vidore/TASK; --live runs the pipelines of a table")
-    if results is None and not live:
-        raise UsageError("reproduce needs --results DIR, or --live to run the pipelines")
     table = load_table(name)
+    if within is not None or (run is not None and not isinstance(table, RetrievalTable)):
+        raise UsageError(
+            "--within is for vidore/TASK, and --run for it and for tables of retrievers; --live runs the"
+            " pipelines of a table"
+        )
+    if results is None and not live and run is None:
+        raise UsageError(_NEEDS_RUN if isinstance(table, RetrievalTable) else _NEEDS)
     if not isinstance(table, Table):
         only_one()
+    if isinstance(table, RetrievalTable):
+        if live or (table.results == "run" and results is not None):
+            raise UsageError(_NEEDS_RUN)
+        return retrieval_figures(name, table, results, run, tuple(row or ()), out, as_json=as_json)
     if isinstance(table, AgreementTable):
         if live or results is None:
             raise UsageError(

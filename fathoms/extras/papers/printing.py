@@ -1,4 +1,4 @@
-"""The parts of `fathoms reproduce` for ViDoRe, MMDocRAG and RAGChecker."""
+"""The parts of `fathoms reproduce` for ViDoRe, MMDocRAG, RAGChecker and MMDocIR."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fathoms.cli import console
 from fathoms.errors import ExitCode, UsageError, amount
 
 if TYPE_CHECKING:
-    from fathoms.extras.papers.tables import PreferenceTable, QuotesTable
+    from fathoms.extras.papers.tables import PreferenceTable, QuotesTable, RetrievalTable
 
 
 def published_figures(
@@ -128,3 +128,53 @@ def preference_agreement(
         for line in reproduced_lines(comparison):
             console.say(line)
     return ExitCode.OK if comparison.reproduced else ExitCode.FAILED
+
+
+def retrieval_figures(
+    name: str,
+    table: RetrievalTable,
+    results: Path | None,
+    reference: str | None,
+    chosen: tuple[str, ...],
+    out: Path,
+    *,
+    as_json: bool,
+) -> int:
+    """Print a table of retrievers beside the figures of their released scores, and those of a run.
+
+    A difference from released scores ends the command with exit code 1, unless they hold fewer questions than
+    the paper, and so do a chosen row of which nothing was compared, and a file that is left out. A run is
+    shown in a row of its own, because its retriever is not the paper's.
+    """
+    from fathoms.extras.papers.beside import compare
+    from fathoms.extras.papers.display import (
+        contradictions,
+        reproduced_json,
+        reproduced_lines,
+        reproduced_panel,
+    )
+    from fathoms.extras.papers.retrieval import Retrieved, add_released, add_run
+    from fathoms.runs.run import Run
+
+    rows, found = table.select(chosen), Retrieved()
+    if results is not None:
+        add_released(table, results, found)
+    if reference is not None:
+        add_run(table, Run.open(reference, out), found)
+    more = [row for row in found.more if not chosen or row.row == found.run]
+    comparison = compare(table, found.figures, [*rows, *more], partly=found.partly)
+    if results is not None:
+        absent = [one.row for one in comparison.rows if one.row in chosen and not one.compared]
+        found.notes += [
+            f"{results} has no scores of the row '{row}', so it was not compared" for row in absent
+        ]
+    for line in found.notes:
+        console.complain(line)
+    if as_json:
+        console.show_json({**reproduced_json(name, table, comparison, {}), "left_out": found.notes})
+    else:
+        console.show(*reproduced_panel(table, comparison, {}))
+        for line in (*reproduced_lines(comparison), *contradictions(table)):
+            console.say(line)
+    good = results is None or (comparison.reproduced and not absent and not found.damaged)
+    return ExitCode.OK if good else ExitCode.FAILED

@@ -14,6 +14,7 @@ from fathoms.errors import UsageError
 from fathoms.importers.imported import fold_letters
 from fathoms.metrics.aggregate import METRICS
 from fathoms.metrics.profiles import PROFILES
+from fathoms.metrics.retrieval.names import from_name
 from fathoms.metrics.score_records import RELEASED
 
 SCORES = (*(profile.name for profile in PROFILES), RELEASED)
@@ -269,6 +270,34 @@ class PreferenceTable(PrintedTable[PreferenceRow]):
     rows: tuple[PreferenceRow, ...] = Field(min_length=1)
 
 
+class RetrievalColumn(_Part):
+    """A column of a table of retrieval: the questions of a category, or all of them; all evidence, or that of
+    one modality; and the mean of the questions, or of the columns of single categories."""
+
+    category: str | None = None
+    modality: str | None = None
+    mean: Literal["questions", "columns"] = "questions"
+
+
+class RetrievalTable(PrintedTable[PrintedRow]):
+    """A table of retrievers by name, from the scores that they gave to pages and layouts of MMDocIR, or
+    beside a run; `questions` is their number in the paper."""
+
+    results: Literal["mmdocir", "run"]
+    """`run` is a table of which nothing was released that it could be computed from."""
+    questions: int
+    columns: dict[str, RetrievalColumn]
+    compare: dict[str, str]
+    """The retrieval metric of fathoms that a printed one is."""
+
+    @model_validator(mode="after")
+    def _check_metrics(self) -> Self:
+        for name in self.compare.values():
+            if from_name(name) is None:
+                raise ValueError(f"compare: '{name}' is no retrieval metric, such as recall@10")
+        return self
+
+
 _MODES = {"pure-text": "", "pure-text-ocr": " (OCR)", "multimodal": " (MM)"}
 """How the names of rows end by what the model was shown of pictures."""
 
@@ -338,7 +367,17 @@ def table_names() -> tuple[str, ...]:
     )
 
 
-def load_table(name: str) -> Table | AgreementTable | PreferenceTable | QuotesTable:
+_KINDS: dict[str, type[AgreementTable | QuotesTable | PreferenceTable | RetrievalTable]] = {
+    "mirage": AgreementTable,
+    "mmdocrag": QuotesTable,
+    "ragchecker": PreferenceTable,
+    "mmdocir": RetrievalTable,
+    "run": RetrievalTable,
+}
+"""The kinds of tables by their `results`; all others are tables of systems."""
+
+
+def load_table(name: str) -> Table | AgreementTable | PreferenceTable | QuotesTable | RetrievalTable:
     """Load a table by the name of one that comes with fathoms, or by the path of a YAML file.
 
     Raises UsageError if there is no table of that name, and ConfigError for an invalid file.
@@ -347,12 +386,9 @@ def load_table(name: str) -> Table | AgreementTable | PreferenceTable | QuotesTa
     if path.suffix not in (".yaml", ".yml"):
         raise UsageError(f"there is no table '{name}'{suggest(name, table_names())}")
     source = read_yaml(path)
-    if source.data.get("results") == "mirage":
-        return validate(AgreementTable, source)
-    if source.data.get("results") == "mmdocrag":
-        return validate(QuotesTable, source)
-    if source.data.get("results") == "ragchecker":
-        return validate(PreferenceTable, source)
+    kind = _KINDS.get(str(source.data.get("results")))
+    if kind is not None:
+        return validate(kind, source)
     table = validate(Table, source)
     if table.questions is None:
         return table

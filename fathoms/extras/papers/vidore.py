@@ -69,7 +69,7 @@ def figures_of_run(run: Run, metrics: Sequence[str]) -> OwnFigures:
     values: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     lacking: set[str] = set()
     shallow: set[str] = set()
-    for record, scores in _scored(run, asked, only):
+    for record, scores in scored(run, asked, only):
         question = record.question
         if any(score.value is None for score in scores.values()):
             lacking.add(question.id)
@@ -90,7 +90,7 @@ def figures_of_run(run: Run, metrics: Sequence[str]) -> OwnFigures:
     return OwnFigures(means, tuple(_notes(lacking, shallow, deepest)))
 
 
-def _scored(
+def scored(
     run: Run, asked: Sequence[RetrievalMetric], only: bool
 ) -> Iterator[tuple[Record, dict[str, Score]]]:
     """Yield the records of a run with their scores; ir-measures is fast for many at once."""

@@ -44,22 +44,27 @@ def layout_recall(gold: Iterable[GoldBox], chunks: Iterable[Chunk], *, added: bo
     """Return the overlap area of the boxes of chunks and the gold boxes, over the area of the gold boxes, in
     [0, 1]; `None` if the gold boxes have no area. The areas of several pages are added up.
 
-    With `added`, the overlaps of every gold box with every box are added up, and so are the gold boxes.
+    With `added`, it is that of `added_recall`.
     """
+    held = [placed for chunk in chunks for placed in boxes_of(chunk)]
     if added:
-        gold, held = list(gold), [placed for chunk in chunks for placed in boxes_of(chunk)]
-        size = sum(area([box]) for _, box in gold)
-        found = sum(overlap([box], [other]) for place, box in gold for page, other in held if page == place)
-        return found / size if size else None
+        return added_recall(list(gold), held)
     by_page: dict[Place, list[Box]] = {}
     for place, box in gold:
         by_page.setdefault(place, []).append(box)
-    held = [placed for chunk in chunks for placed in boxes_of(chunk)]
     whole = sum(map(area, by_page.values()))
     covered = sum(
         overlap(boxes, [box for page, box in held if page == place]) for place, boxes in by_page.items()
     )
     return covered / whole if whole else None
+
+
+def added_recall(gold: Sequence[GoldBox], boxes: Sequence[GoldBox]) -> float | None:
+    """Return the overlaps of every gold box with every other box, added up, over the areas of the gold boxes,
+    added up, as in MMDocIR's released code; `None` if the gold boxes have no area."""
+    size = sum(area([box]) for _, box in gold)
+    found = sum(overlap([box], [other]) for place, box in gold for page, other in boxes if page == place)
+    return found / size if size else None
 
 
 def ranked_boxes(gold: Sequence[GoldBox], chunks: Iterable[Chunk]) -> list[GoldBox | str]:

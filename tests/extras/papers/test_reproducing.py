@@ -276,8 +276,9 @@ def test_an_unknown_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_names() -> None:
     mirage = (f"mirage/table-{number}" for number in range(1, 10))
-    mmdocrag = (f"mmdocrag/{name}" for name in ("ocr", "quotes15", "quotes20"))
-    assert table_names() == ("fathoms-rag/table-2", *mirage, *mmdocrag, "ragchecker/table-5")
+    mmdocrag = (f"mmdocrag/{name}" for name in ("ocr", "quotes15", "quotes20", "retrieval"))
+    mmdocir = ("mmdocir/table-5", "mmdocir/table-6")
+    assert table_names() == ("fathoms-rag/table-2", *mirage, *mmdocir, *mmdocrag, "ragchecker/table-5")
     with pytest.raises(UsageError, match="did you mean 'fathoms-rag/table-2'"):
         load_table("fathoms-rag/table2")
     with pytest.raises(UsageError, match="did you mean 'tiny'"):
