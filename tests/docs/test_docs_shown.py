@@ -40,6 +40,8 @@ ELSEWHERE = {
     "fathoms reproduce mirage/table-1 --results mirage/": "test_reproducing_mirage.py",
     "fathoms agree scores.csv --people ratings.csv": "test_metrics_and_people.py",
     "fathoms reproduce mmdocrag/quotes20 --results mmdocrag/": "test_reproducing_mmdocrag.py",
+    "fathoms reproduce mmdocir/table-5 --results mmdocir/": "test_reproducing_retrieval.py",
+    "fathoms reproduce mmdocir/table-6 --run latest": "test_reproducing_retrieval.py, with a small table",
     "fathoms import mmdocrag gpt-4.1_response.jsonl --gold gold.jsonl --judge gpt-4.1_llm-judge.jsonl": (
         "test_importers_mmdocrag.py"
     ),
