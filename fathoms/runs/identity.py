@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from fathoms.config import fingerprint
+from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.text.ids import same_words
 from fathoms.types import Question, StoredValue
 
@@ -29,9 +29,13 @@ class Identity(StoredValue):
     written: bool | None = None
 
 
+_NO_EVIDENCE = fingerprint([])
+
+
 def identity(question: Question, *, written: bool | None) -> Identity:
     """Return the `Identity` of a question."""
-    evidence = [item.model_dump(mode="json") for item in question.evidence]
+    places = [item.model_dump(mode="json") for item in question.gold_evidence]
+    evidence = places if question.evidence else []
     only_evidence = bool(evidence) and not (question.answers or question.reference)
     gold: list[Any] = [question.text, question.category, question.answers, question.answerable]
     answers = question.model_dump(
@@ -43,9 +47,9 @@ def identity(question: Question, *, written: bool | None) -> Identity:
     return Identity(
         category=question.category,
         gold=fingerprint([*gold, evidence] if only_evidence else gold),
-        text=fingerprint(same_words(question.text)),
+        text=flat_fingerprint(same_words(question.text)),
         answers=fingerprint([answers, evidence] if only_evidence else answers),
-        evidence=fingerprint([item.model_dump(mode="json") for item in question.gold_evidence]),
+        evidence=fingerprint(places) if places else _NO_EVIDENCE,
         documents=tuple(sorted(question.gold_documents)),
         written=written,
     )

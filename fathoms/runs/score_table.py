@@ -19,13 +19,14 @@ import zipfile
 import zlib
 from array import array
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from io import BytesIO
 from itertools import chain, pairwise
 from math import isfinite, nan
+from operator import attrgetter
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -36,7 +37,6 @@ from fathoms.errors import StoreError
 from fathoms.runs.folder import LARGEST_FILE, open_file, read_file, write_file
 from fathoms.runs.identity import identity, what_is_asked
 from fathoms.runs.marks import MARKS
-from fathoms.runs.views import view_names
 from fathoms.types import Failure, Question, Reply
 from fathoms.types.run.part import Json, Number
 from fathoms.types.run.rows import ScoredQuestion
@@ -61,6 +61,16 @@ _ROUNDING = 1e-9
 """Means that differ by less are compared by their exact values."""
 _STAGES = ("documents", "retrieved", "prompt")
 _IN_PROFILE = ("correctness", "hallucination", "abstention", *(f"recall-in-{stage}" for stage in _STAGES))
+_OF_SCORES: Mapping[str, Callable[[Any], Number | None]] = {
+    "scored": lambda one: 1,
+    "labelled": lambda one: one.abstention is not None,
+    "correctness": attrgetter("correctness"),
+    "hallucination": attrgetter("hallucination"),
+    "abstention": attrgetter("abstained"),
+}
+"""The columns of `in_profile` besides those of the funnel, with what of an answer's scores stands there."""
+_TOGETHER = 128
+"""How many answers become rows together: column by column, they take a third of the time."""
 _MOST_MEMBERS = 10_000
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 """The time of all members: the same scores give the same bytes."""
@@ -329,6 +339,7 @@ class TableMaker:
         self._hashes = {name: bytearray() for name in _HASHES}
         self._asked = {f"question/{name}": array("d") for name in _OF_QUESTIONS}
         self._columns = {f"answer/{name}": array("d") for name in _OF_ANSWERS}
+        self._pending: list[tuple[int, _Answer, Mapping[str, Any], Mapping[str, Mapping[str, Any]]]] = []
 
     def add_view(self, view: ScoredQuestion) -> None:
         """Add a question that was read from its file."""
@@ -355,42 +366,45 @@ class TableMaker:
         self._hashes["asked"] += what_is_asked(question)
         if not MARKS.isdisjoint(question.metadata):
             self._marks[question.id] = question.metadata
-        for answer, row, values in zip(answers, scores, metrics, strict=True):
-            self._add(place, answer, row, values)
+        self._pending += zip([place] * len(answers), answers, scores, metrics, strict=True)
+        if len(self._pending) >= _TOGETHER:
+            self._add_pending()
 
-    def _add(
-        self, place: int, asked: _Answer, scores: Mapping[str, Any], metrics: Mapping[str, Mapping[str, Any]]
-    ) -> None:
-        """Add the row of an answer."""
-        answer = asked.answer
-        kind = asked.error and asked.error.kind.encode("utf-8", "replace").decode()
-        row: dict[str, Number | None] = {
-            "answer/question": place,
-            "answer/repeat": asked.repeat,
-            "answer/error": None if kind is None else self._number("errors", kind),
-            "answer/answered": answer is not None,
-            "answer/cached": answer is not None and answer.cached,
-            "answer/cost": answer.cost if answer else None,
-            "answer/seconds": answer.latency if answer else None,
-        }
-        for profile, found in scores.items():
-            row[f"profile/{profile}/scored"] = 1
-            row[f"profile/{profile}/labelled"] = found.abstention is not None
-            row[f"profile/{profile}/correctness"] = found.correctness
-            row[f"profile/{profile}/hallucination"] = found.hallucination
-            row[f"profile/{profile}/abstention"] = found.abstained
-            if found.funnel is not None:
-                for stage in _STAGES:
-                    row[f"profile/{profile}/recall-in-{stage}"] = getattr(found.funnel, stage)
-        for name, score in metrics.items():
-            row[f"metric/{name}"] = score["value"]
-            if ratio := score.get("ratio"):
-                row[f"top/{name}"], row[f"bottom/{name}"] = ratio
-        before = self._rows
-        for name, value in row.items():
+    def _add_pending(self) -> None:
+        """Add the rows of the answers that wait for it."""
+        if not self._pending:
+            return
+        places, answers, scores, metrics = zip(*self._pending, strict=True)
+        self._pending, before = [], self._rows
+
+        def put(name: str, values: Iterable[Number | None]) -> None:
             if (column := self._columns.get(name)) is None:
                 column = self._columns[name] = array("d", [nan]) * before
-            column.append(nan if value is None or not isfinite(value) else value)
+            column.extend([nan if value is None or not isfinite(value) else value for value in values])
+
+        replies = [one.answer for one in answers]
+        kinds = [one.error and one.error.kind.encode("utf-8", "replace").decode() for one in answers]
+        put("answer/question", places)
+        put("answer/repeat", [one.repeat for one in answers])
+        put("answer/error", [None if kind is None else self._number("errors", kind) for kind in kinds])
+        put("answer/answered", [one is not None for one in replies])
+        put("answer/cached", [one is not None and one.cached for one in replies])
+        put("answer/cost", [one and one.cost for one in replies])
+        put("answer/seconds", [one and one.latency for one in replies])
+        for profile in dict.fromkeys(chain.from_iterable(scores)):
+            known = [row.get(profile) for row in scores]
+            for name, value in _OF_SCORES.items():
+                put(in_profile(profile, name), [one and value(one) for one in known])
+            funnels = [one and one.funnel for one in known]
+            for stage in _STAGES if any(funnels) else ():
+                recall = [one and getattr(one, stage) for one in funnels]
+                put(in_profile(profile, f"recall-in-{stage}"), recall)
+        for name in dict.fromkeys(chain.from_iterable(metrics)):
+            found = [row.get(name) for row in metrics]
+            put(f"metric/{name}", [one and one["value"] for one in found])
+            ratios = [one and one.get("ratio") for one in found]
+            for at, end in enumerate(("top", "bottom") if any(ratios) else ()):
+                put(f"{end}/{name}", [one[at] if one else None for one in ratios])
         self._fill()
 
     def _number(self, name: str, value: Any) -> int:
@@ -412,6 +426,7 @@ class TableMaker:
 
     def state(self) -> dict[str, Any]:
         """Return everything that was collected as JSON values, for `extend`."""
+        self._add_pending()
         parts: dict[str, bytearray | array[float]] = {**self._hashes, **self._asked, **self._columns}
         return {
             "ids": self._ids,
@@ -422,6 +437,7 @@ class TableMaker:
 
     def extend(self, state: Mapping[str, Any]) -> None:
         """Add what another process has collected of the questions that follow."""
+        self._add_pending()
         first, before = len(self._ids), self._rows
         self._ids += state["ids"]
         self._marks |= state["marks"]
@@ -449,33 +465,20 @@ class TableMaker:
             column.extend(more)
         self._fill()
 
-    def table(self, asked: Sequence[str] | None = None) -> ScoreTable:
-        """Return the table. With the ids of the questions that were `asked`, it gets the order of a run that
-        has a file for each question; otherwise it stays in the order in which questions were added."""
+    def table(self) -> ScoreTable:
+        """Return the table, in the order in which questions were added."""
         import numpy as np
 
-        ids = self._ids
+        self._add_pending()
         hashes = {
             name: np.frombuffer(bytes(part), np.uint8).reshape(-1, _HASHES[name])
             for name, part in self._hashes.items()
         }
         of_questions = {name: np.array(column) for name, column in self._asked.items()}
         columns = {name: np.array(column) for name, column in sorted(self._columns.items())}
-        if asked is not None:
-            places = {id: place for place, id in enumerate(asked)}
-            keys = [(places.get(id, len(places)), view_names(id)[0]) for id in ids]
-            order = sorted(range(len(ids)), key=keys.__getitem__)
-            new = np.empty(len(ids))
-            new[order] = np.arange(len(ids))
-            columns["answer/question"] = new[columns["answer/question"].astype(np.int64)]
-            rows = np.argsort(columns["answer/question"], kind="stable")
-            ids = [ids[number] for number in order]
-            hashes = {name: part[order] for name, part in hashes.items()}
-            of_questions = {name: part[order] for name, part in of_questions.items()}
-            columns = {name: column[rows] for name, column in columns.items()}
         categories, documents, errors = (tuple(values) for values in self._listed.values())
         columns = {**of_questions, **columns}
-        return ScoreTable(ids, hashes, columns, categories, documents, errors, self._marks)
+        return ScoreTable(self._ids, hashes, columns, categories, documents, errors, self._marks)
 
 
 def _as_stored(question: Question) -> Question:

@@ -95,9 +95,21 @@ def _shown_hit(hit: Hit, quotes: Mapping[str, Quote]) -> Json:
     )
 
 
+def view_name(question: str) -> str:
+    """The name of a question's file under `questions/`."""
+    return f"{safe_name(question, unique=True)}.json"
+
+
 def view_names(question: str) -> tuple[str, str]:
     """The name of a question's file under `questions/`, and its name in runs of earlier versions."""
-    return f"{safe_name(question, unique=True)}.json", f"{old_unique_name(question)}.json"
+    return view_name(question), f"{old_unique_name(question)}.json"
+
+
+def in_order(questions: Iterable[str], asked: Sequence[str]) -> list[str]:
+    """Return the questions of a run in the order in which `read_views` yields their files."""
+    places = {id: place for place, id in enumerate(asked)}
+    keys = {id: (places.get(id, len(places)), "" if id in places else view_name(id)) for id in questions}
+    return sorted(keys, key=keys.__getitem__)
 
 
 def read_views(root: Path, manifest: Manifest) -> Iterator[Json]:
@@ -176,9 +188,9 @@ def refusal(record: Record) -> str | None:
 
 
 _OfRecords = Sequence[Mapping[str, Any]] | None
-WriteView = Callable[[Sequence[Record], _OfRecords, _OfRecords, _OfRecords], bytes | None]
+WriteView = Callable[[Sequence[Record], _OfRecords, _OfRecords, _OfRecords], None]
 """Writes the view of one question: of its records, with their scores by profile, the scores by their metrics,
-and their judged claims. Returns its line, `None` where it has a file of its own."""
+and their judged claims."""
 
 
 class QuestionFiles:
@@ -237,7 +249,7 @@ class QuestionFiles:
     ) -> None:
         """Write `questions/<id>.json` with all repeats of one question."""
         view = self._view(records, scores, metrics, claims)
-        name = f"questions/{view_names(records[0].question.id)[0]}"
+        name = f"questions/{view_name(records[0].question.id)}"
         write_file(self._root, name, sealed(json_bytes(view)))
 
     @contextmanager
@@ -255,10 +267,9 @@ class QuestionFiles:
                 scores: _OfRecords = None,
                 metrics: _OfRecords = None,
                 claims: _OfRecords = None,
-            ) -> bytes:
+            ) -> None:
                 line = sealed_line(json_bytes(self._view(records, scores, metrics, claims), indent=None)[:-1])
                 add(records[0].question.id, line)
-                return line
 
             yield write
 
@@ -295,7 +306,7 @@ class QuestionFiles:
         questions `in_lines`, other files of answered questions are removed.
         """
         files = {path.name for path in (self._root / "questions").glob("*.json")}
-        current = {view_names(question)[0] for question in answered} if files else set()
+        current = set(map(view_name, answered)) if files else set()
         for name in sorted(files - current):
             self._changed(name, lambda path: path.replace(path.with_name(f"{path.name}.stale")))
         for name in files & current if in_lines else ():

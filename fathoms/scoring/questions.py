@@ -158,10 +158,9 @@ class QuestionScorer:
             ]
             metrics = list(map(self._measured, facts))
             claims = list(map(self._compared, facts))
-            line = write(repeats, rows, metrics, claims)
+            write(repeats, rows, metrics, claims)
             self.table.add(repeats[0].question, repeats, rows, metrics)
-            if line is not None:
-                self.tables.add_scored(repeats, rows, metrics)
+            self.tables.add_scored(repeats, rows, metrics)
             for record, row in zip(repeats, rows, strict=True):
                 self.tally.add(record, row)
                 if record.question.id not in rules.variants:

@@ -150,9 +150,8 @@ def _results(
     if scorer.verdicts:
         run.verdicts(VERDICTS).add(scorer.verdicts)
     run.files.set_aside(questions, {share.file for share in shares if share.file})
-    in_lines = all(share.file for share in shares)
-    run.tables = {scorer.tables.profile: scorer.tables} if in_lines else {}
-    table = scorer.table.table(None if in_lines else manifest.data.asked_ids)
+    run.tables = {scorer.tables.profile: scorer.tables}
+    table = scorer.table.table()
     alien = scorer.document_ids.warning(documents.listed)
     warnings = [*filter(None, [missing_sentence(documents), alien]), *left_out]
     tally, pools, curves = scorer.tally, scorer.pools, scorer.curves

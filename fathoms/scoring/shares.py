@@ -25,6 +25,7 @@ from fathoms.runs.documents import StoredDocuments
 from fathoms.runs.question_lines import LARGE, divided
 from fathoms.runs.records import Entry
 from fathoms.runs.run import Run
+from fathoms.runs.views import in_order
 from fathoms.safety.child_main import ThisProcess
 from fathoms.safety.children import Child
 from fathoms.scoring.measures import own_metrics, read_measures
@@ -188,10 +189,10 @@ def shares_of(
     questions: Mapping[str, Sequence[Entry]], asked: Sequence[str], large: int = LARGE, size: int = SHARE
 ) -> list[Share]:
     """Return the questions in shares of at least `size` answers, except for the last. Of a run with more than
-    `large` questions, there is one share for each of its files, in the order in which the questions were
-    `asked`."""
+    `large` questions, there is one share for each of its files. The questions stand in the order in which
+    they were `asked`."""
     if len(questions) <= large:
-        return list(map(Share, _groups(list(questions.values()), size)))
+        return list(map(Share, _groups([questions[id] for id in in_order(questions, asked)], size)))
     return [Share([questions[id] for id in ids], name) for name, ids in divided(questions, asked).items()]
 
 

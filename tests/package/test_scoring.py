@@ -14,13 +14,13 @@ from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.profiles import scored_under
 from fathoms.metrics.registry import named
 from fathoms.metrics.score_records import Scores, Scoring
+from fathoms.report.worst import question_tables
 from fathoms.runs.documents import StoredDocuments
-from fathoms.runs.question_lines import file_name, read_lines
+from fathoms.runs.question_lines import file_name
 from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.records import Entry
 from fathoms.runs.run import Run
 from fathoms.runs.verdicts import verdict_text
-from fathoms.runs.views import brief_question
 from fathoms.runs.writing import new_run, trust_run, write_manifest
 from fathoms.scoring import score_run
 from fathoms.scoring.measures import measuring, own_metrics, read_measures
@@ -301,13 +301,15 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_p
     )
     assert {path.suffix for path in (together.path / "questions").iterdir()} == {".json", ".jsonl"}
     assert files == lines
-    # the report that follows does not read the lines again: what it needs of them came with their scores
+    # the report that follows does not read the questions again: what it needs of them came with their scores
     metrics = ["rouge-l", "unknown", "truthfulness"]
     read = QuestionTables("fathoms", list(summary["metrics"]))
-    for view in read_lines(together.path):
-        read.add(brief_question(view))
-    tables = scorer.tables
-    assert list(tables.lines(metrics)) == list(read.lines(metrics))
+    for view in together.brief_questions():
+        read.add(view)
+    # here the questions stand in lines and in files by turns
+    assert sorted(scorer.tables.lines(metrics)) == sorted(read.lines(metrics))
+    again = question_tables(Run(alone.path), "fathoms")
+    assert list(alone.tables["fathoms"].lines(metrics)) == list(again.lines(metrics))
 
 
 def judged_run(tmp_path: Path) -> Run:

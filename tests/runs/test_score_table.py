@@ -283,7 +283,7 @@ def test_four_processes_write_the_same_bytes(run: Run) -> None:
     questions: dict[str, list[Entry]] = {}
     for (asked, _), entry in run.records.entries().items():
         questions.setdefault(asked, []).append(entry)
-    shares = shares_of(questions, (), size=1)
+    shares = shares_of(questions, manifest.data.asked_ids, size=1)
     job = ScoreJob(run, manifest, rules, metrics, shares)
     found = []
     for count in (0, 4):
@@ -291,7 +291,7 @@ def test_four_processes_write_the_same_bytes(run: Run) -> None:
             scorer, stages = job.scorer()
             work = ScoreWork(run, job.setup(stages, judged=False), children)
             score_shares(scorer, shares, work, LocalExecutor(count or 1))
-        write_table(run.path, scorer.table.table(manifest.data.asked_ids))
+        write_table(run.path, scorer.table.table())
         found.append((run.path / FILE).read_bytes())
     assert found[0] == found[1]
     assert len(shares) == 6
