@@ -40,7 +40,7 @@ from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import Chunk, Document, GoldPhrase, GoldYesNo, Question, Record
 
 # Reasons in the gold answer itself; a question left out as `no-text` can still be measured at later stages.
-_LEFT_OUT = ("unanswerable", "no-phrases", "yes-no", "common")
+_LEFT_OUT = ("unanswerable", "no-phrases", "yes-no", "computed", "common")
 
 _Texts = Sequence[str] | None
 _START = 60

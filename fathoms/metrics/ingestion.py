@@ -42,9 +42,10 @@ class GoldText(NamedTuple):
     """The recall of one question's gold answer in its gold text.
 
     `recall` is in [0, 1], or `None` if the question is `left_out` for one of the reasons `unanswerable`,
-    `no-phrases` (its gold answer is only a text), `yes-no`, `common` or `no-text`. `chance` is the share of
-    non-gold documents that contain the whole answer, of at most `COMPARED` of them, and `None` if there are
-    none. `missed` are the phrases that were not found, and `pages` are those of the gold text.
+    `no-phrases` (its gold answer is only a text), `yes-no`, `computed` (no document states it), `common` or
+    `no-text`. `chance` is the share of non-gold documents that contain the whole answer, of at most
+    `COMPARED` of them, and `None` if there are none. `missed` are the phrases that were not found, and
+    `pages` are those of the gold text.
     """
 
     question: Question
@@ -107,6 +108,8 @@ def gold_text_recall(
         return GoldText(question, None, "no-phrases", None)
     if all(is_yes_no(variant) for variant in question.answers if variant):
         return GoldText(question, None, "yes-no", None)
+    if question.is_computed:
+        return GoldText(question, None, "computed", None)
     wanted = searchable(question.answers)
     holding, others = _others_holding(question, wanted, texts, match, hyphens)
     chance = holding / others if others else None

@@ -22,6 +22,7 @@ NOT_COUNTED = {
     "common": "whose answer also stands in many other documents",
     "unanswerable": "without an answer in the documents",
     "yes-no": "with yes or no as the answer",
+    "computed": "whose answer is computed from several documents",
     "no-phrases": "without gold phrases",
 }
 """Why questions do not count in the figures, by the name of the reason in the summary."""

@@ -591,6 +591,12 @@ class Question(StoredValue):
         )
 
     @property
+    def is_computed(self) -> bool:
+        """Whether the gold answer was worked out of what several documents say, so that none states it: the
+        metadata then says under `computed` how."""
+        return bool(self.metadata.get("computed"))
+
+    @property
     def gold_pages(self) -> frozenset[Place]:
         """The pages that the gold evidence names."""
         return frozenset((one.document, one.page) for one in self.gold_evidence if one.page is not None)

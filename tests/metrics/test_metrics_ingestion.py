@@ -85,6 +85,7 @@ def test_a_document_that_ingestion_lost_has_no_recall_of_it() -> None:
         (question(("alder",)).model_copy(update={"answerable": False}), "unanswerable"),
         (question(("alder",), page=0).model_copy(update={"files": ()}), "no-text"),
         (question(("nothing",)), "common"),
+        (question(("12",)).model_copy(update={"metadata": {"computed": "the number of keels"}}), "computed"),
     ],
 )
 def test_left_out(asked: Question, reason: str) -> None:

@@ -178,11 +178,11 @@ def _others(subject: Subject, question: Question, gold: tuple[str, ...]) -> tupl
 
 def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ...]]]:
     """Yield the questions whose phrases are searched for, with their number and gold documents: the
-    answerable ones, except those with a yes or no answer and those with a gold document that was not
-    parsed."""
+    answerable ones, except those with an answer that is yes or no, or computed, and those with a gold
+    document that was not parsed."""
     for number, question in enumerate(subject.questions):
         names = subject.texts.gold_documents(question)
-        answered = question.answerable and any(question.answers)
+        answered = question.answerable and any(question.answers) and not question.is_computed
         told = any(isinstance(form, GoldYesNo) for variant in question.answers for form in variant)
         if names and answered and not told and not any(map(is_yes_no, question.answers)):
             yield number, question, names

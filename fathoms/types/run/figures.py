@@ -540,7 +540,7 @@ class RunFunnel(Part):
     categories: dict[str, FunnelStages] = Field(default_factory=dict)
     """By category."""
     left_out: dict[str, Count] = Field(default_factory=dict)
-    """Questions left out of all figures, by reason: unanswerable, yes-no, common."""
+    """Questions left out of all figures, by reason: unanswerable, yes-no, computed, common."""
     chance: Share | None = None
     """Mean share of the documents other than the gold ones that contain a complete answer."""
     estimate: str | None = None

@@ -169,8 +169,8 @@ class AnswerFunnel(StoredValue):
     missed: dict[str, str] = Field(default_factory=dict)
     """Phrases that the answer lacks."""
     left_out: str | None = None
-    """Why the question is left out of the funnel's figures: unanswerable, no-phrases, yes-no or
-    common."""
+    """Why the question is left out of the funnel's figures: unanswerable, no-phrases, yes-no,
+    computed or common."""
 
     def recall(self, stage: str) -> Number | None:
         """Return the recall at a stage, `None` if it is not known."""
