@@ -79,6 +79,7 @@ ROOMS: dict[Room, tuple[str, ...]] = {
         "fathoms.retrieve.hybrid:Hybrid",
         "fathoms.retrieve.rerank:Rerank",
         "fathoms.retrieve.expand:Expand",
+        "fathoms.retrieve.each_document:EachDocument",
         "fathoms.retrieve.describe:Describe",
         "fathoms.retrieve.degrade:Degrade",
         "fathoms.retrieve.distractors:Distractors",

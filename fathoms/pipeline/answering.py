@@ -17,11 +17,12 @@ from fathoms.ingest import PdfParser, page_images, pdf_part
 from fathoms.models import ChatModel, FileLimits
 from fathoms.models.caller import Caller, ModelCalls, for_repeat, to_failure
 from fathoms.pipeline.attachments import Fitting, in_requests
+from fathoms.pipeline.each_document import ask_each, combining
 from fathoms.pipeline.ingest_report import ingest_report, unread_gold
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.loading import CorpusFacts
 from fathoms.pipeline.prompt import Draft, PromptBuilder
-from fathoms.retrieve import FileHandling, Index, Retriever
+from fathoms.retrieve import EachDocument, FileHandling, Index, Retriever
 from fathoms.runs.usage import summed, total
 from fathoms.types import (
     Document,
@@ -117,6 +118,8 @@ class Ingested:
         for name, hits in found.items():
             shown = self.retriever.without_refining(hits)
             number = sum(hit.chunk.image is not None for hit in shown)
+            if isinstance(self.retriever, EachDocument):
+                number = min(number, self.retriever.chunks)
             if most is not None and number > most:
                 raise ConfigError(
                     f"retrieve: question {name} has {number} pictures, and the model takes {most} in one"
@@ -260,6 +263,10 @@ class _QuestionInProgress:
 
         Where the files need several requests, a last one merges the answers.
         """
+        if isinstance(self.ingested.retriever, EachDocument):
+            self.found["prompt"] = combining = await self._extract(self.ingested.retriever, calls)
+            self.found["answer"] = self.ingested.prompt.answer_in(await self._reply(combining, calls))
+            return
         if self.ingested.retriever.called:
             await self._refine(calls)
         question, requests = self.packed.question, self.packed.requests
@@ -276,19 +283,38 @@ class _QuestionInProgress:
         merged = merged_reply([part.reply for _, part in asked], await self._reply(merging, calls))
         self.found["answer"] = self.ingested.prompt.answer_in(merged)
 
+    async def _extract(self, retriever: EachDocument, calls: ModelCalls) -> Prompt:
+        """Ask each document by itself; returns the prompt that combines what they say."""
+        packed, ingested = self.packed, self.ingested
+        self.found["hits"] = packed.retrieved
+        with self._calling(calls):
+            groups = retriever.by_document(packed.retrieved)
+            parts = await ask_each(retriever, packed.question, groups, calls)
+            # kept where combining fails
+            self.found["prompt"] = Prompt(messages=(), parts=tuple(parts))
+            limit = ingested.max_prompt_tokens
+            return await combining(ingested.prompt, ingested.generate, limit, packed.question, parts, calls)
+
     async def _refine(self, calls: ModelCalls) -> None:
         """Let a language model help to find the hits; records its calls, the searches and the seconds."""
-        packed, started = self.packed, time.perf_counter()
-        (stage,) = self.ingested.retriever.called
-        try:
+        packed = self.packed
+        with self._calling(calls):
             hits = await self.ingested.retriever.refine(
                 self.ingested.index, packed.question, packed.retrieved, calls
             )
+        self.found |= {"hits": hits, "rounds": tuple(calls.rounds)}
+        self.packed = PackedQuestion(self.ingested, packed.question, hits)
+
+    @contextmanager
+    def _calling(self, calls: ModelCalls) -> Iterator[None]:
+        """Record the calls of the language model that helps to retrieve, and the seconds of a block."""
+        started = time.perf_counter()
+        (stage,) = self.ingested.retriever.called
+        try:
+            yield
         finally:
             self.found["calls"] = tuple(calls.made)
             self.found["timings"] = {stage: time.perf_counter() - started, **self.found["timings"]}
-        self.found |= {"hits": hits, "rounds": tuple(calls.rounds)}
-        self.packed = PackedQuestion(self.ingested, packed.question, hits)
 
     async def _prompt(self, number: int, calls: ModelCalls, before: tuple[Part, ...] = ()) -> Prompt:
         """The prompt of a request. `before` is kept in it, so that a failed record shows earlier parts."""

@@ -22,6 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from pydantic import model_validator
+
 from fathoms.component import Component
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, DocumentError, StoreError
@@ -51,7 +53,16 @@ from fathoms.pipeline.preparation import Preparation, Progress, silent
 from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
-from fathoms.retrieve import AnyRetriever, Dense, Distractors, Index, Injected, ShowsQuotes, WholeDocument
+from fathoms.retrieve import (
+    AnyRetriever,
+    Dense,
+    Distractors,
+    EachDocument,
+    Index,
+    Injected,
+    ShowsQuotes,
+    WholeDocument,
+)
 from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Document, DocumentFacts, Prompt
@@ -452,6 +463,20 @@ class Pipeline(Stages):
     generate: Generator
     """The model that answers the questions."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _ask_documents_with_the_same_model(cls, given: Any) -> Any:
+        """Where each document is asked by itself and no model is named for that, take the one that
+        answers."""
+        retrieve = given.get("retrieve") if isinstance(given, Mapping) else None
+        if isinstance(retrieve, EachDocument):
+            retrieve = retrieve.model_dump(mode="json")
+        if not isinstance(retrieve, Mapping) or retrieve.get("kind") != "each-document":
+            return given
+        if retrieve.get("generate") is not None or "generate" not in given:
+            return given
+        return {**given, "retrieve": {**retrieve, "generate": given["generate"]}}
+
     @property
     def _image_dpi(self) -> int | None:
         """Resolution in dots per inch of the page images for the model; `None` if it is shown none."""
@@ -494,9 +519,11 @@ class Pipeline(Stages):
     def _sees(self) -> tuple[ChatModel, int | None]:
         """The model that is shown page images, and the most of them in one of its requests; `None` if their
         number is not known."""
-        describing = self.retrieve.called.get("describe")
-        if describing is not None:
-            return describing, 1
+        called = self.retrieve.called
+        if "describe" in called:
+            return called["describe"], 1
+        if "extract" in called:
+            return called["extract"], self.retrieve.most_pictures
         return self.generate, self.retrieve.most_pictures
 
     def checks(self) -> dict[str, Callable[[], None]]:
@@ -513,7 +540,7 @@ class Pipeline(Stages):
         shown = self._shows_pages if by_pages else self._image_dpi is not None
         model, number = self._sees
         most = file_limits(model).images
-        if model is not self.generate:
+        if "describe" in self.retrieve.called:
             self._check_described(shown)
         if shown and number is not None and most is not None and number > most:
             raise ConfigError(

@@ -240,11 +240,15 @@ class PromptBuilder(Component):
 
     def pack_merge(self, question: Question, asked: Sequence[tuple[Sequence[Hit], Part]]) -> Prompt:
         """Build the prompt that merges the answers of several requests, which it keeps in `Prompt.parts`."""
-        texts = self.texts()
-        answers = "\n\n".join(f"{_places(hits)}:\n{_said(part.reply)}" for hits, part in asked)
+        merging = self.merging(question, [(_places(hits), _said(part.reply)) for hits, part in asked])
+        return merging.model_copy(update={"parts": tuple(part for _, part in asked)})
+
+    def merging(self, question: Question, said: Sequence[tuple[str, str]]) -> Prompt:
+        """Build the prompt that merges answers, each with the name of what it comes from."""
+        texts = _texts_of(self)
+        answers = "\n\n".join(f"{source}:\n{answer}" for source, answer in said)
         text = _fill(texts.merge, {"answers": answers, "question": question.text})
-        user = Message(role="user", text=text)
-        return Prompt(messages=_with_system(texts, user), parts=tuple(part for _, part in asked))
+        return Prompt(messages=_with_system(texts, Message(role="user", text=text)))
 
 
 def after_mark(text: str, mark: str) -> tuple[str, str] | None:

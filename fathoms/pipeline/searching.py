@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import field_validator
+
 from fathoms.errors import DocumentError, ModelError
 from fathoms.ingest import PdfParser
 from fathoms.models.caller import Caller, ModelCalls, to_failure
@@ -24,7 +26,7 @@ from fathoms.pipeline.loading import CorpusFacts, clock
 from fathoms.pipeline.page_index import QUESTIONS
 from fathoms.pipeline.pipeline import Stages
 from fathoms.pipeline.preparation import Preparation, Progress, silent
-from fathoms.retrieve import Index, Retriever
+from fathoms.retrieve import EachDocument, Index, Retriever
 from fathoms.runs.cache import Cache
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Document, DocumentFacts, Failure, Hit, Question, Record
@@ -271,6 +273,13 @@ def _top_k(retriever: Retriever) -> int | None:
 
 class SearchPipeline(Stages):
     """The stages of a pipeline that only searches, as deep as `depth` says."""
+
+    @field_validator("retrieve")
+    @classmethod
+    def _ask_no_document(cls, retrieve: Retriever) -> Retriever:
+        """Leave out the model that would be asked what each document says."""
+        is_asking = isinstance(retrieve, EachDocument)
+        return retrieve.model_copy(update={"generate": None}) if is_asking else retrieve
 
     @property
     @abstractmethod

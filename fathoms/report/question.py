@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
+from fathoms.errors import amount, some_of
 from fathoms.metrics.names import GOLD_PAGES
 from fathoms.metrics.stages import STAGES
 from fathoms.report.funnel import NOT_COUNTED
@@ -27,6 +28,7 @@ from fathoms.types.run.rows import (
     ScoredQuestion,
     ScoredRepeat,
     ShownHit,
+    ShownPart,
     ShownRound,
 )
 
@@ -73,6 +75,8 @@ def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigur
         size = "n/a" if prompt.tokens is None else prompt.tokens
         cut = ", cut by the server" if answer.prompt_cut else ""
         parts.append(field("prompt", f"{size} tokens, {len(prompt.cuts)} chunks cut{cut}"))
+        if asked := [part for part in prompt.parts if part.document]:
+            parts.append(field("asked by itself", documents_line(asked)))
     if repeat.error:
         parts.append(field("failed", f"{repeat.error.kind}: {repeat.error.message}"))
     elif repeat.answer is None:
@@ -96,6 +100,19 @@ def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigur
     parts += page_lines(repeat)
     parts += [field(name, text) for name, text in answer_metrics(repeat) if name not in GOLD_PAGES]
     return [*parts, *claim_lines(repeat)]
+
+
+def documents_line(asked: Sequence[ShownPart]) -> str:
+    """Say of how many documents the answers were combined, and which were left out and why."""
+    combined = sum(part.state == "combined" for part in asked)
+    failed = [f"{part.document} ({part.error.message})" for part in asked if part.error]
+    silent = [part.document or "" for part in asked if part.nothing]
+    left_out = [
+        f"; {what}: {some_of(names)}"
+        for what, names in (("failed", failed), ("nothing found", silent))
+        if names
+    ]
+    return f"{amount(len(asked), 'document')}, {combined} combined{''.join(left_out)}"
 
 
 def tool_line(call: ToolCall) -> str:

@@ -17,6 +17,7 @@ from fathoms.retrieve.degrade import Degrade
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.describe import Describe
 from fathoms.retrieve.distractors import Distractors
+from fathoms.retrieve.each_document import EachDocument
 from fathoms.retrieve.expand import Expand
 from fathoms.retrieve.files import Files
 from fathoms.retrieve.hybrid import Hybrid
@@ -38,6 +39,7 @@ __all__ = [
     "Dense",
     "Describe",
     "Distractors",
+    "EachDocument",
     "Expand",
     "FileHandling",
     "Files",

@@ -164,6 +164,7 @@ CANDIDATES = 20
 
 RANKS_TEXTS = frozenset(
     {"hybrid", "rerank", "expand", "describe", "degrade", "distractors", "injected", "quote-search"}
+    | {"each-document"}
 )
 """The kinds that take a retriever which ranks all chunks of an index by their texts (`usable_in`)."""
 

@@ -56,7 +56,7 @@ class Visual(TextQuery):
 
     neutral: ClassVar[frozenset[str]] = frozenset({"embed", "heatmap", "store"})
 
-    usable_in: ClassVar[frozenset[str]] = frozenset({"hybrid", "describe", "distractors"})
+    usable_in: ClassVar[frozenset[str]] = frozenset({"hybrid", "describe", "distractors", "each-document"})
 
     kind: Literal["visual"] = "visual"
     embed: PageEmbedder

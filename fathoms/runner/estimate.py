@@ -25,8 +25,9 @@ from fathoms.models import ChatModel, Embedded, ScriptedModel
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import CHARACTERS
 from fathoms.pipeline.answering import PackedQuestion
+from fathoms.pipeline.each_document import drafts
 from fathoms.pipeline.runnable import Judging
-from fathoms.retrieve import Retriever
+from fathoms.retrieve import EachDocument, Retriever
 from fathoms.types import Document, Hit, Message, Prompt, Purpose, Question, Record, Reply, Usage
 
 REPLY = 100
@@ -162,6 +163,10 @@ def refining(
 ) -> Estimates:
     """Estimate the calls of a language model that helps to retrieve for a question, if there are any."""
     found: Estimates = {}
+    if isinstance(retriever, EachDocument) and retriever.generate is not None:
+        asked = drafts(retriever, question, retriever.by_document(candidates)).values()
+        prompts = [draft.fit(partial(_count, retriever.generate), None) for draft in asked]
+        return {"extract": calling(retriever.generate, prompts, REPLY)} if prompts else {}
     for purpose, model in retriever.called.items():
         prompts = [
             prompt
@@ -189,6 +194,10 @@ def _answering(packed: PackedQuestion) -> Estimate:
     ingested, question, generate = packed.ingested, packed.question, packed.ingested.generate
     if question.id in ingested.unusable:
         return Estimate()
+    if isinstance(ingested.retriever, EachDocument):  # the request combines what each document says
+        asked = len(ingested.retriever.by_document(packed.retrieved))
+        partial_answers = asked * _reply(ingested.retriever.generate or generate)
+        return _request(generate, len(question.text) // CHARACTERS + partial_answers)
     found = []
     try:
         with packed.timed():

@@ -213,6 +213,7 @@ def require_price(experiment: Runnable, budget: Budget) -> None:
         "answer": "generate",
         "rerank": "retrieve.by.generate",
         "expand": "retrieve.generate",
+        "extract": "retrieve.generate",
         "describe": "retrieve.generate",
     }
     called = [(keys[purpose], model) for purpose, model in experiment.called.items()]

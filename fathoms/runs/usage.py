@@ -20,7 +20,9 @@ def replies_of(record: Record) -> list[tuple[Purpose, Reply | Call]]:
     """All replies of a record but failed ones, and what each was for; those of a failed question are the ones
     that came before the failure."""
     parts = record.prompt.parts if record.prompt else ()
-    replies = [record.answer] if record.answer else [part.reply for part in parts]
+    # what a document said by itself is among the calls
+    of_files = [part.reply for part in parts if part.document is None]
+    replies = [record.answer] if record.answer else of_files
     answers: list[tuple[Purpose, Reply | Call]] = [("answer", reply) for reply in replies]
     calls: list[tuple[Purpose, Reply | Call]] = [
         (call.purpose, call) for call in record.calls if not call.error

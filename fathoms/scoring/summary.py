@@ -36,7 +36,9 @@ from fathoms.types.run.part import MADE, SCHEMA
 from fathoms.types.run.summary import Counts, RetrievalFigures, SearchSeconds, Seconds, Summary
 
 F = TypeVar("F", ProfileFigures, MetricFigures, RunFunnel)
-_STAGES = ("retrieve", "expand", "rerank", "describe", "prompt", "generate")
+_HELP = ("expand", "rerank", "describe", "extract")
+"""The stages of a language model that helps to retrieve."""
+_STAGES = ("retrieve", *_HELP, "prompt", "generate")
 BY_WORDS = (
     "'paper-by-words' finds abstentions by hashed words, so its hallucination is not that of 'paper':"
     " run 'fathoms models pull minilm-l6-v2', then 'fathoms score {run}'"
@@ -190,6 +192,11 @@ def _answer_warnings(
         yield (
             f"the search texts for {unread} of {len(tally)} answers could not be read from the reply of"
             " retrieve.generate: these questions were searched for as they are"
+        )
+    if failed := tally.counts["documents_failed"]:
+        yield (
+            f"{failed} of {len(tally)} answers were combined without some documents, because the calls about"
+            " these documents failed: 'fathoms show RUN QUESTION' names them"
         )
     yield from counts.suspicions
 
@@ -366,7 +373,7 @@ def _search_seconds(seconds: Mapping[str, Sequence[float]]) -> SearchSeconds:
 def _seconds(tally: Tally) -> dict[str, float | None]:
     """Mean seconds per stage of the questions that were really asked, leaving out cached answers."""
     stages = ["retrieve", "prompt", "generate"]
-    stages[1:1] = [stage for stage in ("expand", "rerank", "describe") if stage in tally.stages]
+    stages[1:1] = [stage for stage in _HELP if stage in tally.stages]
     known = {stage: tally.seconds.get(stage) for stage in stages}
     return {stage: fmean(values) if values else None for stage, values in known.items()}
 

@@ -108,8 +108,13 @@ class Tally:
 
     def _add_calls(self, record: Record) -> None:
         """Count the calls that a record took, the answer being one of them, and those that were retried."""
-        parts = len(record.prompt.parts) + 1 if record.prompt and record.prompt.parts else 1
-        made = [(record.attempts, parts, record.retries), *((c.attempts, 1, c.retries) for c in record.calls)]
+        parts = record.prompt.parts if record.prompt else ()
+        requests = 1 + sum(part.document is None for part in parts)
+        self.counts["documents_failed"] += any(part.error for part in parts)
+        made = [
+            (record.attempts, requests, record.retries),
+            *((c.attempts, 1, c.retries) for c in record.calls),
+        ]
         for attempts, requests, causes in made:
             self.counts["calls"] += attempts > 0
             self.counts["retried"] += bool(causes) or attempts > requests

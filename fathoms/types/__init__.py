@@ -813,8 +813,9 @@ class Form(StoredValue):
 class Prompt(StoredValue):
     """The prompt that is sent to the model. `context` is the packed context alone. `tokens` is the model's
     own count of the messages and `budget` the most they may take; both are `None` where unknown. Where the
-    attached files needed several requests, `parts` are the earlier prompts and their replies, which this
-    prompt merges. `form` is the form that the reply must have, `None` for free text."""
+    attached files needed several requests, or each document was asked by itself, `parts` are the earlier
+    prompts and their replies, which this prompt merges. `form` is the form that the reply must have, `None`
+    for free text."""
 
     messages: tuple[Message, ...]
     context: str = ""
@@ -884,10 +885,21 @@ class Reply(StoredValue):
 
 
 class Part(StoredValue):
-    """A prompt with some of a question's files, and its reply."""
+    """A prompt with some of a question's files, or with the chunks of one `document`, and its reply."""
 
     prompt: Prompt
     reply: Reply
+    document: DocumentName | None = None
+    """The document that was asked by itself (`retrieve: {kind: each-document}`); null for parts of files."""
+    nothing: bool = False
+    """Whether the reply says that the document does not help, so that it was not combined."""
+    error: Failure | None = None
+    """Why the document has no reply; null where it has one."""
+
+    @property
+    def is_combined(self) -> bool:
+        """Whether the reply reached the prompt that combines the partial answers."""
+        return not self.nothing and self.error is None
 
 
 class Failure(StoredValue):
@@ -904,7 +916,7 @@ class Failure(StoredValue):
     """Seconds after which the server asks to try again; null where it did not say."""
 
 
-Purpose = Literal["answer", "expand", "rerank", "judge", "describe", "build"]
+Purpose = Literal["answer", "expand", "extract", "rerank", "judge", "describe", "build"]
 """What a model is called for."""
 
 
@@ -919,7 +931,7 @@ class Call(StoredValue):
     """
 
     purpose: Purpose
-    """What the model was called for: expand, rerank, judge, describe or build."""
+    """What the model was called for: expand, extract, rerank, judge, describe or build."""
     model: str | None = None
     """The model, as the server named it or as configured."""
     attempts: int = 1

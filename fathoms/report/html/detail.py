@@ -370,6 +370,7 @@ def _prompt(prompt: ShownPrompt | None, hits: Sequence[ShownHit], pool: Pool) ->
         {
             "messages": [_message(message, hits, pool) for message in part.prompt.messages],
             "reply": pool.add(part.reply.text),
+            **({"of": f"{part.document}: {part.state}"} if part.document else {}),
         }
         for part in prompt.parts
     ]

@@ -88,15 +88,29 @@ class ShownPrompt(StoredValue):
     budget: Count | None = None
     """The most tokens the messages may take."""
     parts: tuple[ShownPart, ...] = ()
-    """Where the files needed several requests: the prompt and reply of each earlier request, which this
-    prompt merges."""
+    """Where the files needed several requests, or each document was asked by itself: the prompt and reply of
+    each earlier request, which this prompt merges."""
 
 
 class ShownPart(StoredValue):
-    """An earlier request with some of a question's files, and its reply."""
+    """An earlier request with some of a question's files, or about one `document`, and its reply."""
 
     prompt: ShownPrompt
     reply: Reply
+    document: KnownName = None
+    """The document that was asked by itself; absent for a part of the attached files."""
+    nothing: bool = False
+    """true if the reply says that the document does not help, so that it was not combined; absent
+    otherwise."""
+    error: Failure | None = None
+    """Why the document has no reply; absent where it has one."""
+
+    @property
+    def state(self) -> str:
+        """What came of asking the document: `combined`, `nothing found`, or the error."""
+        return (
+            f"failed: {self.error.message}" if self.error else "nothing found" if self.nothing else "combined"
+        )
 
 
 class ShownHit(StoredValue):

@@ -208,6 +208,8 @@ class Seconds(Part):
     describe: Amount | None = None
     """Mean seconds of describing pages by a model that sees per question, descriptions from the cache
     included; absent where none does."""
+    extract: Amount | None = None
+    """Mean seconds of asking each document by itself per question; absent where none is."""
     prompt: Amount | None = None
     """Mean seconds of building the prompt per question."""
     generate: Amount | None = None

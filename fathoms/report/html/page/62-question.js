@@ -371,7 +371,7 @@ function promptBox(detail, prompt) {
     (prompt.cuts ?? []).map((cut) => h('p.note', {}, said(cut, 400))),
     messages(prompt.messages),
     (prompt.parts ?? []).map((before, at) =>
-      lazy(`Asked before: part ${at + 1}`, () => [
+      lazy(before.of ? said(before.of, 200) : `Asked before: part ${at + 1}`, () => [
         messages(before.messages),
         h('h5', {}, 'reply'),
         passageOf(detail, before.reply),
