@@ -23,7 +23,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from fathoms.component import kind_of, package_version
+from fathoms.component import kind_of
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.registry import models_in, without_plugins
 from fathoms.safety.inputs import read_text
@@ -65,10 +65,6 @@ def flat_fingerprint(*parts: str | int | None) -> str:
         [quoted(part) if isinstance(part, str) else "null" if part is None else str(part) for part in parts]
     )
     return fingerprint_of(f"[{text}]")
-
-
-VERSION = package_version("fathoms") or "unknown"
-"""The version of fathoms itself; unknown in a checkout that is not installed."""
 
 
 def import_target(target: str) -> Any:

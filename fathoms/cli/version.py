@@ -6,6 +6,8 @@ import platform
 from collections.abc import Iterator
 from importlib import metadata
 
+from fathoms import __version__
+
 PACKAGES = (
     "pydantic",
     "numpy",
@@ -30,7 +32,7 @@ PACKAGES = (
 
 def version_lines() -> Iterator[str]:
     """Yield one line per version. The libraries are not imported."""
-    yield f"fathoms {metadata.version('fathoms')}"
+    yield f"fathoms {__version__}"
     yield f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
     for name in PACKAGES:
         try:

@@ -120,7 +120,8 @@ class QuestionScores(StoredValue):
     `failed` counts failed calls, and `cached` the replies reused from an earlier run. `versions` are those
     that the service behind the pipeline had, empty where they are not known. `retrieval_only` says that the
     runs only searched: they have no answers, and no metrics of answers. `parsers` are those that read the
-    documents, empty where no parser of fathoms did, and in baselines of earlier versions.
+    documents, empty where no parser of fathoms did, and in baselines of earlier versions. `saved_in` is the
+    baseline file from which they were read, if they were.
     """
 
     runs: tuple[str, ...]
@@ -136,6 +137,7 @@ class QuestionScores(StoredValue):
     versions: tuple[str, ...] = ()
     retrieval_only: bool = False
     parsers: tuple[ParserFacts, ...] = ()
+    saved_in: str | None = Field(default=None, exclude=True)
 
     def kind_of(self, metric: str) -> MetricKind:
         """Return what is known of a metric; raises UsageError if the run has no value of it."""
@@ -637,23 +639,35 @@ def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterabl
 
 def _alike(first: QuestionScores, other: QuestionScores) -> str:
     """Return the command that judges both by one rule. Where the abstention classifiers differ in their
-    options, it gives those of the first to both."""
-    runs, ours = " ".join((*first.runs, *other.runs)), first.rules.get("classifier")
+    options, it gives those of the first to both; but those of the other if the first is a saved baseline,
+    because the nights to come have these, too."""
+    rules = (first if first.saved_in is None else other).rules
+    runs, ours = " ".join((*first.runs, *other.runs)), rules.get("classifier")
     command = f"fathoms score {runs} --profile {first.profile}"
-    if isinstance(ours, dict) and ours != other.rules.get("classifier"):
+    if isinstance(ours, dict) and first.rules.get("classifier") != other.rules.get("classifier"):
         options = {name: value for name, value in ours.items() if value is not None}
         if first.profile == "paper-configured":  # its classifier has the embedder and exemplars of any kind
             options = {name: options[name] for name in ("embed", "exemplars") if name in options}
         command += f" --set {shlex.quote('abstention=' + json.dumps(options))}"
-    return f"run {command}"
+    return f"run {command}{_saved_again(first)}"
+
+
+def _saved_again(scores: QuestionScores) -> str:
+    """Return what to do once the runs were scored again: a baseline file holds scores of its own."""
+    if scores.saved_in is None:
+        return ""
+    return (
+        f", and save the baseline again: fathoms gate {' '.join(scores.runs)}"
+        f" --save-baseline {shlex.quote(scores.saved_in)}"
+    )
 
 
 def _require_key(scores: QuestionScores) -> None:
     """Raise DataError for old scores without a classifier key: their exemplars and cues are unknown."""
     if scores.rules.get("classifier") and not scores.rules.get("classifier_key"):
         raise DataError(
-            f"{names(scores)} does not say which exemplars and cues judged its abstentions: score it again"
-            " with 'fathoms score', and save a baseline again"
+            f"{names(scores)} does not say which exemplars and cues judged its abstentions: run fathoms score"
+            f" {' '.join(scores.runs)}{_saved_again(scores)}"
         )
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
-from fathoms.config import VERSION
+from fathoms import __version__
 from fathoms.errors import DataError, NotThereError, UsageError
 from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.safety.masking import without_logins
@@ -82,7 +82,7 @@ def download(
         retry=retry_if_exception_type(_RetryableError),
         reraise=True,
     )
-    headers = {"Accept-Encoding": "identity", "User-Agent": f"fathoms/{VERSION}"}
+    headers = {"Accept-Encoding": "identity", "User-Agent": f"fathoms/{__version__}"}
     hooks = {"request": [_require_public]} if public_only else {}
     with httpx.Client(
         timeout=policy.timeout, follow_redirects=True, headers=headers, event_hooks=hooks

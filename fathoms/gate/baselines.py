@@ -48,4 +48,4 @@ def read_baseline(path: Path) -> QuestionScores:
         raise DataError(
             f"{path} is not a baseline: 'fathoms gate RUN --save-baseline FILE' makes one"
         ) from error
-    return scores
+    return scores.model_copy(update={"saved_in": str(path)})

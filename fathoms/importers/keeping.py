@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 
-from fathoms.config import VERSION, fingerprint_of_list
+from fathoms import __version__
+from fathoms.config import fingerprint_of_list
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.corpora.versions import keep_questions
 from fathoms.errors import DataError
@@ -107,7 +108,7 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
             parser=parsed.parser,
             folder=str(parsed.folder) if parsed.folder else None,
         ),
-        versions={"fathoms": VERSION},
+        versions={"fathoms": __version__},
     )
     state = fingerprint_of_list(record.model_dump(mode="json") for record in imported.records)
     run = new_run(out, imported.name, state, manifest)

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from fathoms import __version__
 from fathoms.component import package_version
-from fathoms.config import VERSION
 from fathoms.corpora import Corpus
 from fathoms.corpora.quote_pictures import pictures_sha256
 from fathoms.models.caller import for_repeat
@@ -113,7 +113,7 @@ def _parser(experiment: Runnable) -> ParserFacts | None:
 def versions() -> dict[str, str]:
     """Installed versions of fathoms, Python, and the packages that can change an answer."""
     return {
-        "fathoms": VERSION,
+        "fathoms": __version__,
         "python": platform.python_version(),
         **{name: version for name in _PACKAGES if (version := package_version(name))},
     }

@@ -51,12 +51,12 @@ PORTS = {
     | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "types"},
     "exchange": {"answers", "cli", "config", "corpora", "errors", "hooks", "importers", "ingest", "judges"}
     | {"metrics", "models", "paths", "pipeline", "runs", "safety", "scoring", "text", "types"},
-    "cluster": {"component", "config", "errors", "executors", "models", "paths", "runs", "safety"},
+    "cluster": {"component", "errors", "executors", "models", "paths", "runs", "safety"},
     "docling_offline": {"errors", "models"},
     # it runs an import, a judge, a comparison and a report in one go, and estimates the cost ahead
     "watch": {"cli", "compare", "config", "corpora", "errors", "hooks", "importers", "judges", "metrics"}
     | {"models", "pipeline", "report", "runner", "runs", "scoring", "stats", "types"},
-    "live": {"cli", "config", "errors", "hooks", "paths", "report", "runs", "safety", "types"},
+    "live": {"cli", "errors", "hooks", "paths", "report", "runs", "safety", "types"},
 }
 MOST_LOOSE = 11
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fathoms import __version__
 from fathoms.component import Component, package_version
-from fathoms.config import VERSION
 from fathoms.errors import FathomsError
 from fathoms.extras.cluster.connection import connected
 from fathoms.extras.cluster.worker import differences
@@ -99,7 +99,11 @@ def facts(ports: Sequence[int], stages: Mapping[str, Component], folder: str | N
     if folder is not None and Path(folder).is_dir():
         os.chdir(folder)  # as a worker does
     return {
-        "versions": {"Python": platform.python_version(), "fathoms": VERSION, "Ray": package_version("ray")},
+        "versions": {
+            "Python": platform.python_version(),
+            "fathoms": __version__,
+            "Ray": package_version("ray"),
+        },
         "weights": [name for name in ASSETS if is_installed(name)],
         "stages": {name: _identity(stage) for name, stage in stages.items()},
         "open": sorted(set(ports) & set(_listening())) if _has_network() and not _asks_for_token() else [],

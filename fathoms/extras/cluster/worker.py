@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathoms.config import VERSION
+from fathoms import __version__
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.executors import Pool, Work, undisturbed
 from fathoms.paths import temporary_folder
@@ -27,7 +27,7 @@ class Failed(NamedTuple):
 
 def identity_of(work: Work[Any, Any]) -> dict[str, Any]:
     """All that the outcomes of a work depend on, on this machine."""
-    return {"fathoms": VERSION, **work.identity()}
+    return {"fathoms": __version__, **work.identity()}
 
 
 class RayWorker:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import VERSION
+from fathoms import __version__
 from fathoms.report.html.assembling import PAGE, assemble
 from fathoms.report.html.claims import cost_of
 from fathoms.report.html.overview import printed
@@ -23,7 +23,7 @@ def list_page(rows: Sequence[dict[str, Any]], title: str, *, connect: bool = Fal
     changes; `more` is for the script."""
     overview = {
         "title": f"fathoms: {title}",
-        "version": f"fathoms {VERSION}",
+        "version": f"fathoms {__version__}",
         "served": connect,
         "runs": list(rows),
         **more,
@@ -43,7 +43,7 @@ def trends_page(
     of other `names` and metrics; `why` says why there is nothing to show."""
     overview = {
         "title": f"fathoms: {title}",
-        "version": f"fathoms {VERSION}",
+        "version": f"fathoms {__version__}",
         "served": served,
         "home": "../" if served else "index.html",
         "trends": [_shown(one) for one in trends],

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from fathoms.config import VERSION
+from fathoms import __version__
 from fathoms.report.html.assembling import assemble
 from fathoms.report.html.chunks import Budget, Chunk, Details, packed
 from fathoms.report.html.detail import NoPictures
@@ -142,7 +142,7 @@ def whole_overview(
     made = {
         "sections": list(map(_shown_section, page_sections(runs))),
         "title": f"fathoms: {title}",
-        "version": f"fathoms {VERSION}",
+        "version": f"fathoms {__version__}",
         "categories": list(scored.categories)[:MOST_CATEGORIES],
         "runs": [
             run | {"rank": row.rank and row.rank_text, "best": row.is_best}

@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import Any
 from urllib.parse import urlsplit
 
-from fathoms.config import VERSION
+from fathoms import __version__
 from fathoms.errors import MissingExtraError, ServerError, UsageError
 from fathoms.extras.exchange.writing.otel_spans import Span, document_spans, spans_of
 from fathoms.runs.run import Run
@@ -90,8 +90,8 @@ class _Converter:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-        self._resource = Resource({"service.name": "fathoms", "service.version": VERSION})
-        self._scope = InstrumentationScope("fathoms", VERSION)
+        self._resource = Resource({"service.name": "fathoms", "service.version": __version__})
+        self._scope = InstrumentationScope("fathoms", __version__)
 
     def __call__(self, span: Span) -> Any:
         """Return a span as one of OpenTelemetry's SDK."""

@@ -16,7 +16,8 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
-from fathoms.config import VERSION, fingerprint
+from fathoms import __version__
+from fathoms.config import fingerprint
 from fathoms.corpora.writing import dumped
 from fathoms.errors import DataError
 from fathoms.extras.questions.making.asking import Journal
@@ -118,7 +119,7 @@ def write_set(
     made = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = Manifest(
         version=version,
-        fathoms=VERSION,
+        fathoms=__version__,
         seed=recipe.seed,
         recipe=recipe.model_dump(mode="json"),
         models={name: fingerprint(model.identity()) for name, model in models.items()},
