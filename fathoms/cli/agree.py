@@ -28,7 +28,7 @@ What = Annotated[
     typer.Argument(
         metavar="LABELS|RUN...",
         help="A JSONL file with rows {id, answer, label}, also {question} for --abstention judge; of"
-        " claims {claim, premise, label}. Or runs of which people said something with `fathoms review`.",
+        " claims {claim, premise, label}. Or runs that people rated with `fathoms review`.",
         show_default=False,
     ),
 ]

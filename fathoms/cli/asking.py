@@ -21,11 +21,11 @@ Said = TypeVar("Said")
 class Progress(Generic[Item, Said]):
     """The progress of one reviewer through the items; what is said of one is saved before the next is shown.
 
-    Items of which the reviewer has spoken before are skipped; `back` can still return to them.
+    Items that the reviewer has rated before are skipped; `back` can still return to them.
     """
 
     def __init__(self, items: Sequence[Item], known: Mapping[int, Said]) -> None:
-        """Start with the first item of which nothing was said; `known` has what the reviewer has said
+        """Start with the first item that has no rating; `known` has what the reviewer has said
         before, by the index of the item."""
         self.items = items
         self.skipped: set[int] = set()
@@ -117,7 +117,7 @@ class Review(Progress[Keyed, OfAnswers], Generic[Keyed, OfAnswers, Value]):
         reviewer: str,
         seed: int,
     ) -> None:
-        """Start with the first item of which the reviewer has said nothing yet; `files` maps each run to the
+        """Start with the first item that the reviewer has not rated yet; `files` maps each run to the
         file in which what is said of it is saved."""
         self._files = files
         self._reviewer, self._seed = reviewer, seed

@@ -40,7 +40,7 @@ TheFlaky = Annotated[
     typer.Option(
         "--flaky",
         help="List the questions that the same pipeline answers rightly in some runs only; with --log,"
-        " runs of which the gate said FAIL do not count.",
+        " runs for which the gate said FAIL do not count.",
     ),
 ]
 
@@ -110,7 +110,7 @@ def _show_flaky(found: Flaky, as_json: bool) -> int:
         return ExitCode.OK
     over = f"{len(found.runs)} run{'s' * (len(found.runs) != 1)} of the same pipeline"
     some = f"{len(found.wavering)} of {found.questions} questions are right in some runs only"
-    alarms = f", without {found.alarms} of which the gate said FAIL" if found.alarms else ""
+    alarms = f", without {found.alarms} for which the gate said FAIL" if found.alarms else ""
     console.say(f"{found.name}: {some}, by {found.metric}, over {over}{alarms}")
     rows = [
         (each.question, each.category, str(each.right), str(each.wrong), _newest(each.now))

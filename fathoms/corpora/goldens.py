@@ -196,7 +196,7 @@ def _metadata(row: dict[str, Any], place: str, notes: Notes) -> dict[str, Any]:
 
 
 def _evidence(row: dict[str, Any], place: str, notes: Notes) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the gold contexts of which the document is known as evidence, and other documents."""
+    """Return the gold contexts with a known document as evidence, and other documents."""
     joined = row.get("context")
     if isinstance(joined, str) and "|" in joined and "[" not in joined[:1]:  # as DeepEval writes tables
         contexts = [part.strip() for part in joined.split("|") if part.strip()]

@@ -5,7 +5,7 @@
 | `vars.question` (or `query`, `input`, ..., or the only variable) | the text of the question |
 | `vars.reference` (or `expected`, `ground_truth`, `answer`, ...) | the gold answer in running text |
 | `contains`, `icontains`, `equals` | a phrase that an answer has to contain |
-| `contains-any`, `icontains-any` | phrases of which one is enough |
+| `contains-any`, `icontains-any` | phrases, one of which is enough |
 | `contains-all`, `icontains-all` | phrases that are all needed |
 | `regex` | `{regex: ...}`, in which case counts |
 | `factuality`, `similar`, `context-recall`, `model-graded-factuality` | the gold answer in running text |

@@ -21,7 +21,7 @@ SUFFIX = ".xlsx"
 _LARGEST = 16 * 2**20
 _LARGEST_UNPACKED = 64 * 2**20
 _MOST_CELLS = 1_000_000
-"""So many cells are read, of which a sheet can have far more than its file has bytes."""
+"""At most so many cells are read: a sheet can have far more cells than its file has bytes."""
 
 
 def workbook_rows(path: Path, notes: Notes) -> list[tuple[int, list[str]]]:

@@ -14,7 +14,7 @@ WIDEST = 0.5
 
 
 def interval_width(n: int) -> float:
-    """Return the width of Blaker's 95 % interval over `n` questions half of which are right.
+    """Return the width of Blaker's 95 % interval over `n` questions, half of them right.
 
     It is about the largest one: 0.56 for 10 questions, 0.20 for 100.
     """
@@ -25,8 +25,7 @@ def interval_width(n: int) -> float:
 
 
 def macro_width(sizes: Sequence[int]) -> float:
-    """Return the width of the interval of the mean of categories with `sizes` questions, every other of which
-    is right."""
+    """Return the width of the interval of the mean of categories with `sizes` questions, half right."""
     import numpy as np
 
     from fathoms.stats.intervals import stratified_interval

@@ -24,7 +24,7 @@ from fathoms.runs.views import refusal
 from fathoms.types import Failure, Hit, Question, Record, Round, ToolCall
 
 NO_PARTS = Parts()
-"""The parts of an answer of which only the text is known."""
+"""The parts of an answer whose text alone is known."""
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ _OTHER, _NUMBER, _EDGE, _FIRST_CLASS = 1, 2, 3, 4
 _BITS = 16
 _LONGEST_OF_CLASSES, _LONGEST_OF_WORDS = 5, 3
 _ENDING = 2
-"""The last sentences of an answer, of which the plain words count."""
+"""The last sentences of an answer, whose plain words count."""
 _PLAIN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+")
 _MOST_KEPT = 100_000
 _LONG = 60

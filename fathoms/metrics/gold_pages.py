@@ -187,7 +187,7 @@ class GoldPageRetrieved(GoldPageStage):
 
 
 class GoldPageInPrompt(GoldPageStage):
-    """The share of the gold pages of which a chunk is in the prompt, after packing."""
+    """The share of the gold pages with a chunk in the prompt, after packing."""
 
     unknown: ClassVar[str] = "a prompt whose chunks are known"
 

@@ -68,7 +68,7 @@ class Facts:
 
 @lru_cache(maxsize=4096)
 def shared_score(metric: str, value: float | None, n: int = 1, **why: str) -> Score:
-    """Return a score with reasons of which there are few different ones, as one object for all records that
+    """Return a score whose reasons are few different ones, as one object for all records that
     have it: making a score takes longer than finding out what it is."""
     return Score(metric=metric, value=value, n=n, why=dict(why))
 

@@ -202,7 +202,7 @@ class ByPeople:
         found = corrected_share(judge[asked & ~labelled], yes, no)
         if found is None:
             return "the judge is no better than chance, or people gave only one of both labels"
-        # answers of which nothing is asked keep their values, in which the judge has no part
+        # answers without anything to judge keep their values, in which the judge has no part
         certain = float(judge[~asked].sum()) / judge.size
         bounds = {name: certain + asked.mean() * end for name, end in found._asdict().items()}
         return CorrectedRate(
@@ -239,7 +239,7 @@ def _powered(
 
 
 def _agreeing(pairs: Sequence[Pairs], said: bool) -> Agreeing:
-    """Return of which of the items to which people say yes, or no, the judge says the same."""
+    """Return on which of the items to which people say yes, or no, the judge agrees."""
     import numpy as np
 
     from fathoms.stats.rogan_gladen import Agreeing

@@ -235,7 +235,7 @@ def _classified(record: Record, profile: Profile, readings: Mapping[int, Reading
 
 
 class _Either(Mapping[str, Verdict]):
-    """The verdicts of two mappings, of which the second is not copied: it may be large."""
+    """The verdicts of two mappings. The second is not copied, because it may be large."""
 
     def __init__(self, first: Mapping[str, Verdict], second: Mapping[str, Verdict]) -> None:
         self._both = (first, second)

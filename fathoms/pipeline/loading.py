@@ -1,4 +1,4 @@
-"""A corpus of which this process holds only what it needs: facts of all documents, and a few documents and
+"""A corpus in a process that holds only what it needs of it: facts of all documents, and a few documents and
 chunks, which are loaded when they are asked for."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The matrix of a configuration file: named changes of its keys, each combination of which is a run.
+"""The matrix of a configuration file: named changes of its keys; each combination is a run.
 
     matrix:
       reading:

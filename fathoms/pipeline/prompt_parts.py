@@ -1,4 +1,4 @@
-"""Prompts composed of parts: a template with dimensions, of each of which one choice is taken.
+"""Prompts composed of parts: a template with dimensions, and one choice is taken of each.
 
 The shipped template `parts` has those of MRAG-Suite (Ji 2025, appendix C): how the model is addressed, the
 style of the output, the reasoning, whether ids are shown, and worked examples. The paper names its styles

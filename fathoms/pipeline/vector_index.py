@@ -2,7 +2,7 @@
 
 Three things are kept: the vector of each text, so that a run that is killed has lost little; the vectors of
 documents in segments (`retrieve/segments.py`), with the place of each document; and for a whole corpus the
-list of these places. A run on a corpus of which there is a list reads no more than that. Where documents
+list of these places. A run on a corpus that has a list reads no more than that. Where documents
 were added, only these are embedded and written, into a new segment. A segment that is damaged or gone is
 written again, of the same documents and under the same name, by as many processes at once as there are.
 """

@@ -233,7 +233,7 @@ def flaky(
     verdicts: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> Flaky:
     """Find the questions that waver in runs of a pipeline, oldest first; a score above one half is right.
-    Runs of which the gate said FAIL (`gate_verdicts`) are left out, but for the newest one. Raises DataError
+    Runs for which the gate said FAIL (`gate_verdicts`) are left out, but for the newest one. Raises DataError
     if the newest run is not scored, and UsageError if it does not have the metric."""
     wanted = metric or "correctness"
     prints = runs[-1].manifest.fingerprints

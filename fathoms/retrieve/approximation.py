@@ -29,7 +29,7 @@ def recall(found: Sequence[Sequence[int]], exact: Sequence[Sequence[int]], k: in
 
 
 SAMPLE = 32
-"""The most questions of which approximate and exact search are compared."""
+"""The most questions for which approximate and exact search are compared."""
 T = TypeVar("T")
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Store = Annotated[VectorStore, OneOf("stores")]
 _LEAST = 10
-"""The least number of chunks of which recall is computed."""
+"""The least number of chunks for which recall is computed."""
 
 
 class Dense(TextQuery):

@@ -56,7 +56,7 @@ class Files(Retriever):
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
         """Return the files of each question, each with score 1 and without text.
 
-        Raises ConfigError for an office or web document, of which no page can be attached.
+        Raises ConfigError for an office or web document, whose pages cannot be attached.
         """
         made = {}
         for document in index.documents:

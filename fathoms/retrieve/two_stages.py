@@ -1,7 +1,7 @@
 """Search in two stages: candidates by one vector per page, and exact MaxSim of these alone.
 
 The first stage compares the mean of a question's vectors with the mean of each page's vectors. That costs one
-inner product per page instead of one for each pair of their vectors, and misses pages of which only a small
+inner product per page instead of one for each pair of their vectors, and misses pages where only a small
 part answers the question; `approximation.recall` says how many.
 """
 

@@ -24,7 +24,7 @@ ASKED_ABOUT = "asked_about"
 DROPPED = "dropped"
 """The key with the reason for which a filter drops a question; `dropped_detail` is what the filter saw."""
 MARKS = frozenset({OF, MARK, DROPPED})
-"""The keys of which a question that is compared has one."""
+"""The keys, one of which every compared question has."""
 OF_VARIANTS = frozenset({"premise-adopted"})
 """The metrics of variants of questions; all others leave variants out."""
 

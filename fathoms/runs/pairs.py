@@ -12,7 +12,7 @@ from fathoms.runs.people import Kind
 
 @dataclass(frozen=True)
 class Pair:
-    """Two reviewers on the `n` things of which both have spoken: the share of which they say the same, and
+    """Two reviewers on the `n` things that both have rated: the share where they agree, and
     Cohen's kappa; for grades also kappa weighted by squared distance. A kappa is `None` if chance alone would
     always give agreement."""
 

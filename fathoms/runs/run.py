@@ -123,7 +123,7 @@ class Run:
         if not os.path.lexists(path / "manifest.json"):
             raise StoreError(f"{path} is not a run: it has no manifest.json")
         run = cls(path)
-        run.summary  # noqa: B018 - a run of which either is damaged is refused now
+        run.summary  # noqa: B018 - a run with either damaged is refused now
         run.manifest  # noqa: B018
         return run
 

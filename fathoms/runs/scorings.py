@@ -124,7 +124,7 @@ class EarlierScoring(Run):
     def no_questions(self) -> Iterator[Json]:
         """Raise UsageError, in place of what the files of the questions say."""
         raise UsageError(
-            f"{self.id} is an earlier scoring, of which there are figures and scores: 'fathoms score"
+            f"{self.id} is an earlier scoring, which has only figures and scores: 'fathoms score"
             f" {self.path.name} --questions {_file(self.summary)}' makes it the present one"
         )
 

@@ -22,7 +22,7 @@ from fathoms.types.run.summary import NewQuestions
 
 @dataclass(frozen=True)
 class NewGold:
-    """The `questions` of a file that a run is scored by, of which the ids `derived` do not stand in it."""
+    """The `questions` that a run is scored by. They stand in a file, except for the ids `derived`."""
 
     name: str
     sha256: str

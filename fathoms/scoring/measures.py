@@ -124,7 +124,7 @@ def _copied_exemplars(run: Run, scoring: Scoring) -> Path | None:
 
 
 def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool) -> Scoring:
-    """Return the scoring with its exemplar file, of which a copy is stored in the run. The copy is used where
+    """Return the scoring with its exemplar file; the run has a copy of it. The copy is used where
     the file is gone or must not be read."""
     path = scoring.abstention.exemplars
     if path is None:

@@ -17,7 +17,7 @@ _DIGITS = 12
 """Figures that are equal to so many digits are ties: rounding errors must not order systems."""
 RESAMPLES = 10_000
 MOST_DRAWN = 2_000
-"""The most items of which Kendall's tau over all of them has an interval."""
+"""The most items for which Kendall's tau over all of them has an interval."""
 _TOGETHER = 2**22
 """How many counts of drawn groups are in memory together: all of 5,000 groups would take 800 MB."""
 

@@ -608,7 +608,7 @@ class Question(StoredValue):
 
 
 MOST_PATCHES = 4096
-"""The most patches of a page of which a heatmap is kept."""
+"""The most patches of a page whose heatmap is stored."""
 
 
 class Heatmap(StoredValue):
@@ -1131,7 +1131,7 @@ class Verdict(StoredValue):
     `refusal`, with the sentence that decided as `why`), `committal` or `noncommittal` for a text with the
     `questions` that it answers, `needed`, `none` or `repeated` for a sentence without a citation,
     `graded` for an answer with five `grades`, by the keys of the judge's reply (`runs.grades`), a grade from
-    `0` to `3` of a passage, `partial` for a claim of which a text supports only a part, or
+    `0` to `3` of a passage, `partial` for a claim that a text supports only in part, or
     `unparsed` where the judge's reply could not be read. `relevant` are the numbers, from 1, of the
     relevant sentences of a source, of whose sentences the judge was `shown` so many. `quote` are the
     words of the premise that decided, as the judge says, exactly as they stand there. `p` is the judge's

@@ -76,7 +76,7 @@ def quotes_figures(
     partly = {}
     if table.modes is not None:
         more, figures = figures_of_modes(table, runs)
-        why = f"the mean over {amount(len(more), 'model')} of which both runs are at hand"
+        why = f"the mean over {amount(len(more), 'model')} whose two runs are at hand"
         places = [(table.rows[0].row, name, column) for name in table.compare for column in table.columns]
         partly = dict.fromkeys(places, f"{why}; the paper does not name its models")
     else:

@@ -153,7 +153,7 @@ def figures_of_runs(table: QuotesTable, runs: Sequence[QuotesRun]) -> dict[str, 
 def figures_of_modes(
     table: QuotesTable, runs: Sequence[QuotesRun]
 ) -> tuple[list[QuotesRow], dict[str, Figures]]:
-    """Return a row for each model of which there are runs of both `modes` of the table, and its figures; the
+    """Return a row for each model that has runs of both `modes` of the table, and its figures; the
     figures of the table's own row are the means over these models. Raises DataError if there is no model."""
     assert table.modes is not None
     by_key = {run.setting.key: run for run in runs}

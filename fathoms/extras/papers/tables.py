@@ -284,7 +284,7 @@ class RetrievalTable(PrintedTable[PrintedRow]):
     beside a run; `questions` is their number in the paper."""
 
     results: Literal["mmdocir", "run"]
-    """`run` is a table of which nothing was released that it could be computed from."""
+    """`run` is a table that cannot be computed from anything released."""
     questions: int
     columns: dict[str, RetrievalColumn]
     compare: dict[str, str]

@@ -147,7 +147,7 @@ def _means(cells: Sequence[MtebCell], metrics: Iterable[str]) -> Iterator[MtebCe
 
 
 def differing_counts(published: Published, own: OwnFigures) -> Iterator[str]:
-    """Yield a sentence for each subset of which the run has another number of questions than were published,
+    """Yield a sentence for each subset where the run has another number of questions than was published,
     and for each that only one side has."""
     theirs = published.queries or {}
     for subset in published.cells:
@@ -159,4 +159,4 @@ def differing_counts(published: Published, own: OwnFigures) -> Iterator[str]:
     if DEFAULT not in published.cells:
         for subset in own.means:
             if subset not in published.cells and subset != DEFAULT:
-                yield f"the file has no subset '{subset}', of which the run has questions"
+                yield f"the file has no subset '{subset}', but the run has questions of it"

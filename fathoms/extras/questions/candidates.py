@@ -75,9 +75,9 @@ def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, 
 @dataclass(frozen=True)
 class FromSearch:
     """What a search found for a question, as quotes: those on its gold pages that are taken for gold, and all
-    others, best first, without what else is on gold pages. `guessed` counts gold pages of which the quote
+    others, best first, without what else is on gold pages. `guessed` counts gold pages where the quote
     most like the question was taken, because the evidence says no more than the page. `without` are the gold
-    pages of which nothing was found.
+    pages where nothing was found.
     """
 
     gold: tuple[Quote, ...]
@@ -154,8 +154,8 @@ def _first(on_page: Sequence[int], quotes: Sequence[Quote], evidence: Evidence) 
 
 @dataclass(frozen=True)
 class Made:
-    """A question with its candidates. `guessed` counts gold pages of which the quote most like the question
-    counts as gold, and `without` those of which nothing was found."""
+    """A question with its candidates. `guessed` counts gold pages where the quote most like the question
+    counts as gold, and `without` those where nothing was found."""
 
     question: Question
     guessed: int = 0

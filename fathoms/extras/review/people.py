@@ -89,7 +89,7 @@ def rankings(
 ) -> dict[str, RankAgreement]:
     """Return how far each shown metric ranks the runs as people do, question by question.
 
-    Metrics of which lower values are better are counted the other way round, so that a tau of 1 always means
+    Metrics where lower values are better are counted the other way round, so that a tau of 1 always means
     the ranking of people. A metric is left out if no question has values of it in two runs.
     """
     from fathoms.stats.ranking import rank_agreement

@@ -12,7 +12,7 @@ class Pdfium(LineJoiningParser):
 
     The text is in the order of the page's content; the values of form fields and free-text annotations come
     after it. Pictures are the images on a page, not drawings made of lines. Tables are not searched for. A
-    page of which PDFium leaves text out, because a font is not in the file, is read by PyMuPDF if that is
+    page where PDFium leaves text out, because a font is not in the file, is read by PyMuPDF if that is
     installed; a warning says so.
     """
 

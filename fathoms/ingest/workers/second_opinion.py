@@ -23,7 +23,7 @@ MORE = 1.1
 class SecondOpinion:
     """Reads files with one parser, and with PyMuPDF too if the first loses text.
 
-    Pages of which it leaves text out, because a font is not in the file, are taken from PyMuPDF; otherwise
+    Pages where it leaves text out, because a font is not in the file, are taken from PyMuPDF; otherwise
     the text stays that of the first parser, and its warning says how much more PyMuPDF reads. Sound files
     cost nothing, and a file on which PyMuPDF fails or takes too long keeps the warning as it is.
     """
@@ -52,7 +52,7 @@ class SecondOpinion:
 
 
 def _compared(document: Document, other: Document) -> Parsed:
-    """Take the pages from the other parser of which the first leaves text out, and say so; of a file that
+    """Take the pages where the first parser leaves text out from the other one, and say so; of a file that
     lacks text for other reasons, say how much more the other parser reads."""
     pages, taken = list(document.pages), []
     if any(IN_FONTS in warning for warning in document.warnings):

@@ -127,8 +127,8 @@ def of_one_record(
 
 
 def not_split(metric: JudgedMetric, facts: Facts, text: Text) -> Score:
-    """Return the score of a record of which a text could not be split into claims: its value may be any. Each
-    sentence counts as an item without a verdict, because the number of claims is not known."""
+    """Return the score of a record with a text that could not be split into claims: any value is possible.
+    Each sentence counts as an item without a verdict, because the number of claims is not known."""
     failed = facts.failures.get(text)
     lacking = "claims, because the judge " + (f"failed: {failed.message}" if failed else "was not asked")
     items = len(sentences(text[0])) or 1

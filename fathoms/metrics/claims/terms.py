@@ -1,4 +1,4 @@
-"""Weighted means of claims of which some are not judged."""
+"""Weighted means of claims, some of which are not judged."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ class _Place(NamedTuple):
 def _stopped(root: Any, path: str, name: str) -> _Place | None:
     """Where a path stops matching; `None` if it matches, even if only null.
 
-    An empty list in place of members is a match: it says that there are none. So is a list of which a filter
+    An empty list in place of members is a match: it says that there are none. So is a list where a filter
     leaves nothing. `name` is what the root is called in the description.
     """
     if compiled(path).findall(root):

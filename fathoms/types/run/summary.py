@@ -100,7 +100,7 @@ class JudgingFigures(Part):
     kept: JudgingCost | None = absent()
     """What all results took on which the figures rest, those of earlier scorings included."""
     unjudged: Count = 0
-    """Answers of which a part has no verdict, because a call failed, its reply could not be read, or the
+    """Answers that partly have no verdict, because a call failed, its reply could not be read, or the
     budget was used up."""
 
 
@@ -137,7 +137,7 @@ class Counts(Part):
     cut_prompts: Count | None = absent()
     """Prompts that did not fit and were cut."""
     cut_by_server: Count | None = absent()
-    """Answers to a prompt of which the server read only a part."""
+    """Answers to a prompt that the server read only in part."""
     cached: Count | None = absent()
     """Answers that came from the cache."""
     reasoned: Count | None = absent()

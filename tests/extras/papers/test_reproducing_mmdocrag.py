@@ -156,7 +156,7 @@ def test_runs_on_ocr_text_are_rows_of_their_own_beside_those_on_descriptions(
     assert model["OCR", "quality"]["ours"] is None
     mean = rows["mean of the models"]["gain", "quote F1"]
     assert (mean["paper"], mean["ours"], mean["status"]) == ("6.5", "33.3", "documented")
-    assert "the mean over 1 model of which both runs are at hand" in mean["why"]
+    assert "the mean over 1 model whose two runs are at hand" in mean["why"]
 
 
 def test_a_table_without_printed_figures_shows_what_comes_out(

@@ -206,7 +206,7 @@ def _resolved(value: Any, attached: Any) -> Any:
 
 
 def _text(content: Any) -> str:
-    """Return the text of a message's content: a text, or a list of parts of which some have a text."""
+    """Return the text of a message's content: a text, or a list of parts, some with a text."""
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()

@@ -30,7 +30,7 @@ from fathoms.types import Document
 def write_beir(found: Rankings, documents: Mapping[str, Document], folder: Path) -> list[Path]:
     """Write the files into a folder and return their paths; `documents` are the parsed documents by id.
 
-    A page or document of which no text is known has an empty one. Raises UsageError if a file exists, and
+    A page or document without a known text has an empty one. Raises UsageError if a file exists, and
     StoreError if one cannot be written.
     """
     name = safe_name(found.name)

@@ -12,7 +12,7 @@ from fathoms.types import Hit, Record
 
 
 def write_hits(records: Sequence[Record], path: Path) -> None:
-    """Write the hits of records to a new file. Records of which nothing is known that was retrieved get null.
+    """Write the hits of records to a new file. Records without known hits get null.
 
     Raises UsageError if the file exists, and StoreError if it cannot be written.
     """

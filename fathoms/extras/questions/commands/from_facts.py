@@ -108,6 +108,4 @@ def from_facts(
 def _why(left: dict[str, int]) -> str:
     """Say why nothing could be asked."""
     reasons = [f"{reason} ({number})" for reason, number in left.items()]
-    return (
-        "; ".join(reasons) or "a question needs a field of which several documents give the same or a number"
-    )
+    return "; ".join(reasons) or "a question needs a field that several documents give alike, or a number"

@@ -345,7 +345,7 @@ class Editing:
         return self._standings[self._order[number]]
 
     def _read(self) -> Sequence[Question]:
-        """Read the set; a build of which every draft was dropped has written none."""
+        """Read the set; a build that dropped every draft has written none."""
         if self._material.drafts and not self._material.path.exists():
             return ()
         return read_questions(self._material.path).questions

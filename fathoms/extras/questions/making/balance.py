@@ -32,7 +32,7 @@ _YES_NO = re.compile(
 class Coverage:
     """How many questions of a set have each value of a property, such as a document or a modality, and how
     many pages of each document are evidence, out of all. Documents and wanted values without a question are
-    there with 0. `short` has the values of which a target wants more answerable questions than there are: how
+    there with 0. `short` has the values where a target wants more answerable questions than there are: how
     many there are, and how many are wanted."""
 
     counts: Mapping[str, Mapping[str, int]]
@@ -51,7 +51,7 @@ class Coverage:
 
 
 def shortage(target: Target, number: int, questions: Iterable[Question]) -> dict[Property, tuple[int, int]]:
-    """Return the values of which a target wants more answerable questions than there are, if it wants so many
+    """Return the values where a target wants more answerable questions than there are, if it wants so many
     in all: how many there are, and how many are wanted, which is rounded down."""
     counts = Counter(one for question in questions if question.answerable for one in properties(question))
     wanted = {
@@ -97,7 +97,7 @@ def choose(
 
     chosen: list[int] = []
     while left and len(chosen) < number:
-        # rows with the same values are equals, of which the first is taken
+        # of rows with the same values, the first is taken
         best = min(left, key=place)
         chosen.append(left[best].popleft())
         counts.update(_counted(best, target))

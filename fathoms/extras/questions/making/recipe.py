@@ -48,7 +48,7 @@ class ClarityStage(Settings):
     retrievers: tuple[AnyRetriever, ...] = Field(
         default=(BM25(top_k=40), Dense(top_k=40)), min_length=1, validate_default=True
     )
-    """Retrievers of different kinds that search the whole corpus. They find chunks, of which several may
+    """Retrievers of different kinds that search the whole corpus. They find chunks, and several may
     stand on one page."""
     top: int = Field(default=10, ge=1, le=100)
     """How many pages are judged of each retriever."""

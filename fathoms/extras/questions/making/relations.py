@@ -23,7 +23,7 @@ from fathoms.types import Box, Failure, Form, Message, Prompt, StoredValue
 KINDS = ("person", "organisation", "place", "object", "concept", "event", "date", "number", "other")
 ENTITIES, RELATIONS = 6, 5
 """The most entities and relations that are asked for in a component."""
-NO_REPLY = "component of which there is no usable reply"
+NO_REPLY = "component without a usable reply"
 NO_NAME = "entity that its page does not name"
 LONG_NAME = "entity that is more than a name"
 NO_QUOTE = "relation whose quote is not on its page"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def by_index(answer: dict[str, Any], who: str, *names: str) -> list[Any]:
     """Return the vectors under `data` of a reply in the form of OpenAI's API, in the order of their `index`.
 
-    `names` are the fields of an entry that may hold its vectors, of which the first that is there is taken.
+    `names` are the fields of an entry that may hold its vectors; the first one present is taken.
     Raises ModelError, whose message begins with `who`, for a reply of another form.
     """
     rows = answer.get("data")

@@ -1,5 +1,5 @@
 """Chooses which questions of traces are imported: those since a time, without near duplicates, and of these a
-sample of which the chance of every question is known."""
+sample in which the chance of every question is known."""
 
 from __future__ import annotations
 
