@@ -26,8 +26,8 @@ def compare(
     from fathoms.compare.question_scores import default_metrics
     from fathoms.report.comparison import comparison_panel, short_comparison
     from fathoms.report.leaderboard import run_labels
+    from fathoms.report.modalities import modality_section
     from fathoms.report.of_sweeps import read_all_scores
-    from fathoms.report.sections import sections
     from fathoms.report.terminal import drawn
     from fathoms.runs.scorings import open_scored
 
@@ -39,7 +39,7 @@ def compare(
         console.show_json(asdict(found))
         return 0
     if everything:
-        console.show(*comparison_panel(found), *drawn(sections(stores), ("modalities",)))
+        console.show(*comparison_panel(found), *drawn([modality_section(stores)]))
     else:
         labels = dict(zip((store.id for store in stores), run_labels(stores), strict=True))
         console.show(*short_comparison(found, labels))

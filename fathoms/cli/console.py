@@ -45,22 +45,9 @@ def show(*renderables: RenderableType) -> None:
     out().print(Group(*renderables), crop=False)
 
 
-def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, folds: bool = True) -> None:
-    """Print a table as screens do (`report/grid.py`). Cells are printed literally: square brackets in them
-    are no markup.
-
-    Long texts are folded to the width of the terminal, and figures never. Without `folds`, every row is one
-    line, however long, so that ids in it can be copied and searched for.
-    """
-    from rich.cells import cell_len
-
-    if not folds:
-        lines = [[str(cell) for cell in line] for line in (heads, *rows)]
-        widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-        for line in lines:
-            padded = (cell + " " * (w - cell_len(cell)) for cell, w in zip(line, widths, strict=True))
-            say(" ".join(padded).rstrip())
-        return
+def show_table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print a table as screens do (`report/grid.py`): long texts are folded to the width of the terminal, and
+    figures never. Cells are printed literally: square brackets in them are no markup."""
     from fathoms.report.grid import Grid
 
     grid = Grid(*heads)

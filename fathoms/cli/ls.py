@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -31,7 +30,7 @@ def ls(
     Each is listed by the name that other commands know it by: NAME is its newest run, NAME~1 the one before.
     With --json, it has its id.
     """
-    from fathoms.runs.order import in_order
+    from fathoms.runs.order import in_order, made, references
 
     if out != RUNS and not out.is_dir():
         raise UsageError(f"{out} is not a folder")
@@ -47,10 +46,10 @@ def ls(
         console.say(f"sweep {rows[0]['sweep']}")
         console.show_table(*_grid(rows))
         return 0
-    names = _references([row["run"] for row in rows])
+    names = references([row["run"] for row in rows])
     for row, name in zip(rows, names, strict=True):
         row["n"] = row["n"] or row["searched"] or row["n"]  # questions without answers have no correctness
-        row["run"], row["made"] = name, _made(row["run"])
+        row["run"], row["made"] = name, made(row["run"])
     heads = {"run": "run", "made": "made", **_FIGURES}
     if len({row["model"] for row in rows}) > 1:
         heads["model"] = "model"
@@ -63,31 +62,6 @@ _FIGURES = {
     **{"errors": "failed", "cost": "cost", "seconds": "time"},
 }
 """The figures of a run in a table, with their heads."""
-
-
-def _references(ids: Sequence[str]) -> list[str]:
-    """The names by which the command line finds runs: NAME for the newest run of a name, NAME~1 for the one
-    before, and the id where the name means something else. The ids are in order, the oldest first."""
-    from fathoms.runs.order import run_name
-
-    later: Counter[str] = Counter()
-    found = []
-    for id in reversed(ids):
-        name = run_name(id)
-        back = later[name]
-        later[name] += 1
-        found.append(id if name == "latest" or "~" in name else f"{name}~{back}" if back else name)
-    return found[::-1]
-
-
-def _made(id: str) -> str:
-    """The day and the time of a run's id, in UTC: `27 Nov 13:28`; a dash if it has none."""
-    from datetime import datetime
-
-    try:
-        return datetime.strptime(id[:13], "%Y%m%dT%H%M").strftime("%d %b %H:%M")
-    except ValueError:
-        return "-"
 
 
 def _of_sweep(rows: Sequence[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:

@@ -123,7 +123,8 @@ def report(
     """
     from fathoms.report.as_json import report_json
     from fathoms.report.radar import Scale
-    from fathoms.report.terminal import group_sections, require_groups, shrunk_panel
+    from fathoms.report.shrunk import shrunk_section
+    from fathoms.report.terminal import drawn, group_sections, require_groups
     from fathoms.report.write import write_report
     from fathoms.runs.run import Run
 
@@ -169,7 +170,8 @@ def report(
         warn=console.note,
     )
     wanted = Figures(everything, tuple(only or ()), tuple(metric or ()))
-    console.show(*_figures(views, scores, wanted), *(shrunk_panel(views, scores) if shrink else ()))
+    shrunk = [shrunk_section(views, scores)] if shrink else []
+    console.show(*_figures(views, scores, wanted), *drawn(shrunk))
     console.say("")
     for path in written:
         console.say(str(path))
@@ -201,8 +203,9 @@ def _views(found: Sequence[Run], reviews: Sequence[Path], by: str | None, *, tru
 
 def _figures(views: Sequence[Run], scores: str | None, wanted: Figures) -> Iterator[RenderableType]:
     """Yield the figures of a report that are printed."""
+    from fathoms.report.metrics_table import metrics_sections
     from fathoms.report.screen import screen
-    from fathoms.report.terminal import leaderboard_panel, metrics_panel, only
+    from fathoms.report.terminal import drawn, leaderboard_panel, only
 
     if wanted.only:
         yield from only(views, wanted.only)
@@ -210,7 +213,7 @@ def _figures(views: Sequence[Run], scores: str | None, wanted: Figures) -> Itera
         yield from leaderboard_panel(views, scores, metrics=wanted.metrics)
     else:
         yield from screen(views, scores)
-        yield from metrics_panel(views, scores, wanted.metrics) if wanted.metrics else ()
+        yield from drawn(metrics_sections(views, scores, wanted.metrics)) if wanted.metrics else ()
 
 
 def _is_released(path: Path) -> bool:

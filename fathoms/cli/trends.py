@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +16,7 @@ from fathoms.errors import ExitCode, UsageError
 from fathoms.text.amounts import measured
 
 if TYPE_CHECKING:
-    from fathoms.report.trends import Flaky
+    from fathoms.report.trends import Flaky, Trend
 
 Logs = Annotated[
     list[Path] | None,
@@ -63,11 +65,12 @@ def trends(
     from fathoms.report.trends import flaky as find_flaky
     from fathoms.report.trends import gate_verdicts, trend
     from fathoms.runs.finding import list_runs
-    from fathoms.runs.order import run_name
+    from fathoms.runs.order import references, run_name
     from fathoms.runs.run import Run
 
     wanted = run_name(Run.open(name, out).id)
-    runs = [run for run in list_runs(out) if run_name(run.id) == wanted][-last:]
+    known = [run for run in list_runs(out) if run_name(run.id) == wanted]
+    runs = known[-last:]
     if not runs:
         raise UsageError(f"{out} holds no run named '{wanted}'")
     verdicts = gate_verdicts(log or ())
@@ -77,30 +80,49 @@ def trends(
     if as_json:
         console.show_json(found.as_json())
         return ExitCode.OK
-    from fathoms.text.amounts import bracket, dollars
-
-    def shown(value: float | None) -> str:
-        return "-" if value is None else measured(value, found.unit)
-
-    rows = [
-        (
-            night.run or f"no run, {night.created[:16].replace('T', ' ')}",
-            shown(night.value) + bracket(night.bounds, found.unit),
-            str(night.n),
-            *("-" if count is None else str(count) for count in (night.errors, night.retried)),
-            "-" if night.cost is None else dollars(night.cost),
-            night.verdict or "-",
-            "; ".join([*(f"{what}: {text}" for what, text in night.changes), *filter(None, [night.why])]),
-        )
-        for night in found.nights
-    ]
     better = "higher" if found.direction == "higher" else "lower"
     console.say(f"{wanted}: {found.metric} ({better} is better)")
-    heads = ("run", found.metric, "n", "failed", "retried", "cost", "gate", "changed since the run before")
-    console.show_table(heads, rows, folds=False)
+    ids = [run.id for run in known]
+    _show_nights(found, dict(zip(ids, references(ids), strict=True)))
     for note in found.notes:
         console.note(f"note: {note}")
     return ExitCode.OK
+
+
+def _show_nights(found: Trend, names: Mapping[str, str]) -> None:
+    """Print the figures of nights, and below them what changed before each; `names` are those of the runs."""
+    from fathoms.runs.order import made
+    from fathoms.text.amounts import bracket, dollars
+
+    def known(value: object) -> str:
+        return "-" if value is None else str(value)
+
+    rows = [
+        (
+            names.get(night.run, "no run"),
+            made(night.run or re.sub("[-:]", "", night.created)),
+            "-"
+            if night.value is None
+            else measured(night.value, found.unit) + bracket(night.bounds, found.unit),
+            str(night.n),
+            known(night.errors),
+            known(night.retried),
+            "-" if night.cost is None else dollars(night.cost),
+            known(night.verdict),
+        )
+        for night in found.nights
+    ]
+    heads = ("run", "made", found.metric, "n", "failed", "retried", "cost", "gate")
+    filled = [at for at in range(len(heads)) if any(row[at] != "-" for row in rows)]
+    console.show_table([heads[at] for at in filled], [[row[at] for at in filled] for row in rows])
+    said = [
+        [*(f"{what}: {text}" for what, text in night.changes), *filter(None, [night.why])]
+        for night in found.nights
+    ]
+    changed = [(*row[:2], "; ".join(each)) for row, each in zip(rows, said, strict=True) if each]
+    if changed:
+        console.say("")
+        console.show_table(("run", "made", "changed since the run before"), changed)
 
 
 def _show_flaky(found: Flaky, as_json: bool) -> int:
@@ -117,7 +139,7 @@ def _show_flaky(found: Flaky, as_json: bool) -> int:
         for each in found.wavering
     ]
     if rows:
-        console.show_table(("question", "category", "right", "wrong", "newest run"), rows, folds=False)
+        console.show_table(("question", "category", "right", "wrong", "newest run"), rows)
     return ExitCode.OK
 
 

@@ -191,6 +191,13 @@ def _ranks(categories: Sequence[str], scores: Sequence[Sequence[float]]) -> Sequ
     return rank_intervals(np.array(scores), macro_weights([codes[name] for name in categories]))
 
 
+def labelled(runs: Sequence[Run]) -> tuple[list[str], list[str]]:
+    """Return the label of each run, with the mark of its footnote if it is incomplete, and the footnotes."""
+    marks: dict[str, str] = {}
+    labels = [label + footnote_mark(run, marks) for run, label in zip(runs, run_labels(runs), strict=True)]
+    return labels, [f"{mark} {reason}" for reason, mark in marks.items()]
+
+
 def footnote_mark(run: Run, marks: dict[str, str]) -> str:
     """Return the superscript number for the reason why a run is incomplete, empty if it is complete.
 
@@ -206,12 +213,6 @@ def footnote_mark(run: Run, marks: dict[str, str]) -> str:
 def with_interval(means: MeanScores, metric: Metric) -> str:
     """Format a mean with its interval."""
     return figure(means.mean(metric)) + bracket(means.bounds(metric))
-
-
-def both_counts(means: MeanScores) -> str:
-    """Format the denominators: `n`, or `n/hallucination_n` if the two differ."""
-    same = means.n == means.hallucination_n
-    return str(means.n) if same else f"{means.n}/{means.hallucination_n}"
 
 
 def interval_note(run: Run, profile: str) -> str | None:

@@ -9,29 +9,28 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from fathoms.report import shrunk
 from fathoms.report.evidence import evidence_section
 from fathoms.report.funnel import funnel_section
 from fathoms.report.gold_pages import pages_section
-from fathoms.report.leaderboard import Leaderboard, Metric, RunRow, interval_note, leaderboard, with_interval
-from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, listed_parts, metric_table
+from fathoms.report.leaderboard import Leaderboard, RunRow, leaderboard
+from fathoms.report.metrics_table import metrics_sections
 from fathoms.report.outcomes import abstention_section
 from fathoms.report.purposes import purpose_lines
 from fathoms.report.radar import TITLES
-from fathoms.report.screen import categories_section, lost_section, scores_section
-from fathoms.report.section import Section, said_of_runs
+from fathoms.report.score_tables import categories_section, category_sections, scores_section
+from fathoms.report.screen import lost_section
+from fathoms.report.section import Section
 from fathoms.report.sections import reviews, sections
+from fathoms.report.shrunk import shrunk_section
 from fathoms.report.stage_times import times_section
 from fathoms.report.text import describe, plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.run import Run
 from fathoms.runs.search_notes import search_notes
-from fathoms.text.amounts import bracket, figure
+from fathoms.text.amounts import figure
 from fathoms.types.run.figures import ProfileFigures
 
 STRUCTURE = re.compile(r"[\\`*_{}\[\]|~#!]")
-METRICS: tuple[Metric, ...] = ("correctness", "hallucination")
-ARROWS: dict[Metric, str] = {"correctness": "↑", "hallucination": "↓"}
 EXCERPT = 200
 
 
@@ -60,10 +59,14 @@ def report_markdown(
         first_sections(with_figures, scores),
         what_was_run(runs, scored),
         document_section(runs, scored),
-        score_sections(answered, answers) if answered else (),
-        shrunk_section(answered, scores) if shrink and answered else (),
-        section_lines(sections(with_figures)),
-        metric_section(with_figures, scores, metrics),
+        section_lines(
+            [
+                *category_sections(answered, scores),
+                shrunk_section(answered, scores) if shrink and answered else None,
+                *sections(with_figures),
+                *metrics_sections(with_figures, scores, metrics, by_category=True),
+            ]
+        ),
         radar_section() if plots and answered else (),
         section_lines(
             [
@@ -143,7 +146,7 @@ def first_sections(runs: Sequence[Run], scores: str | None) -> Iterator[str]:
     answered = [run for run in runs if not run.summary.retrieval_only]
     yield from section_lines(
         [
-            scores_section(answered, scores),
+            scores_section(answered, scores, timed=False),
             categories_section(answered, scores),
             lost_section(runs, scores),
         ]
@@ -158,48 +161,6 @@ def section_lines(found: Sequence[Section | None], level: str = "##") -> Iterato
         rows = [[escape(cell) for cell in row] for row in section.rows]
         yield from table(headers, rows, section.numbers) if rows else ()
         yield from (f"\n{escape(text)}." for text in section.notes)
-
-
-def metric_section(runs: Sequence[Run], scores: str | None, asked: Sequence[str]) -> Iterator[str]:
-    """List the further metrics of the runs and then those of retrieval, one line per run and metric; empty if
-    there are none. Parts of a metric with a figure of their own stand below it."""
-    further = metric_table(runs, scores, asked)
-    yield from _metric_lines("Further metrics", further, "Metric", "Overall", "Mean of questions")
-    retrieval = metric_table(runs, scores, asked, RETRIEVAL)
-    if further.lines and retrieval.lines:
-        yield ""
-    heads = (f"{head[0].upper()}{head[1:]}" for head in RETRIEVAL_HEADS)
-    yield from _metric_lines("Retrieval", retrieval, *heads)
-
-
-def _metric_lines(title: str, found: MetricTable, *heads: str) -> Iterator[str]:
-    """Write a table of metrics under the given heads."""
-    if not found.lines:
-        return
-    yield f"## {title}\n"
-    headers = ["Run", *heads, *map(escape, found.categories), "n"]
-    rows = []
-    for line in found.lines:
-        figures = [line.figures.overall, line.figures.micro, *map(line.figures.cell, found.categories)]
-        cells = (line.text(one, interval=True) for one in figures)
-        rows.append([escape(line.run), escape(line.head), *cells, str(line.figures.overall.n)])
-        for what, part in listed_parts(line.metric, line.figures):
-            blank = [""] * len(found.categories)
-            mean = line.text(part, interval=True)
-            rows.append([escape(line.run), escape(f"{line.metric}, {what}"), "", mean, *blank, str(part.n)])
-    yield from table(headers, rows, len(headers) - 2)
-    for note in found.notes:
-        yield f"\n{escape(note)}"
-
-
-def shrunk_section(runs: Sequence[Run], scores: str | None) -> Iterator[str]:
-    """Show the shrunk categories of runs."""
-    yield "## Shrunk categories\n"
-    yield f"{shrunk.NOTE[0].upper()}{shrunk.NOTE[1:]}."
-    for label, lines in shrunk.shrunk_tables(runs, scores):
-        yield f"\n### {escape(label)}\n"
-        rows = [[escape(name), *cells] for name, *cells in lines]
-        yield from table([head.capitalize() for head in shrunk.HEADS], rows, 3) if rows else [shrunk.TOO_FEW]
 
 
 def rules_of(figures: ProfileFigures) -> list[str]:
@@ -240,70 +201,17 @@ def document_section(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
         yield from table(["Run", "Document", "What", "Why"], notes)
 
 
-def score_sections(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
-    """Show the scores, each with its denominator."""
-    yield "## Scores by category\n"
-    yield "Overall is the unweighted mean of the categories, Questions the mean over all questions."
-    if len(runs) > 1:
-        yield "In round brackets: the number of questions behind a figure."
-    yield "A failed question scores 0 in correctness and has no hallucination."
-    if len(runs) == 1:
-        yield from ["", *category_table(scored, scored.rows[0])]
-    else:
-        yield from side_by_side(scored)
-    yield from meanings(runs, scored)
-    yield from footnotes(scored)
-
-
-def category_table(scored: Leaderboard, row: RunRow) -> list[str]:
-    """Show one run in the layout of lm-evaluation-harness: a line for each category and metric."""
-    lines = []
-    names = ["Overall", "Questions", *map(escape, scored.categories)]
-    for name, (_, cell) in zip(names, scored.cells(row), strict=True):
-        for metric, arrow in ARROWS.items():
-            interval = bracket(cell.bounds(metric)).strip()
-            value = figure(cell.mean(metric))
-            lines.append([name, metric.capitalize(), arrow, value, interval, str(cell.count(metric))])
-            name = ""  # only the first line of a category shows its name
-        lines.append(["", "Abstention", "", figure(cell.abstention), "", str(cell.hallucination_n)])
-    return table(["Category", "Metric", "", "Value", "95 % interval", "n"], lines, 3)
-
-
-def side_by_side(scored: Leaderboard) -> Iterator[str]:
-    """Show several runs: a table for each metric with a line for each run."""
-    figures = ["Overall", "Questions", *map(escape, scored.categories)]
-    for metric in METRICS:
-        # the ranks are those by correctness
-        ranked = metric == "correctness" and any(row.rank for row in scored.rows)
-        rows = []
-        for row in scored.rows:
-            cells = [f"{with_interval(cell, metric)} ({cell.count(metric)})" for _, cell in scored.cells(row)]
-            rank = [row.rank_text] if ranked else []
-            rows.append([title(row), escape(row.model or "n/a"), *rank, *cells])
-        yield f"\n### {TITLES[metric]}\n"
-        headers = ["Run", "Model", *(["Rank"] if ranked else []), *figures]
-        yield from table(headers, rows, len(headers) - 2)
-
-
-def meanings(runs: Sequence[Run], scored: Leaderboard) -> Iterator[str]:
-    """Explain the intervals, once for all runs that share an explanation."""
-    pairs = zip(runs, scored.rows, strict=True)
-    notes = [(row.label + row.mark, interval_note(run, row.profile)) for run, row in pairs]
-    said = said_of_runs(((label, note) for label, note in notes if note), len(runs))
-    yield from (f"\n{escape(sentence)}." for sentence in said)
-
-
 def score_lines(runs: Sequence[Run]) -> list[str]:
     """Return the scores section of a report of these runs under their headline profiles, and the metrics of
     runs that only searched."""
     answered = [run for run in runs if not run.summary.retrieval_only]
-    scores = list(score_sections(answered, leaderboard(answered, None))) if answered else []
-    return scores if len(answered) == len(runs) else [*scores, "", *metric_section(runs, None, ())]
+    metrics = [] if len(answered) == len(runs) else metrics_sections(runs, by_category=True)
+    return list(section_lines([*category_sections(answered), *metrics]))
 
 
 def radar_section() -> list[str]:
     """Embed the radar plots, which are in the same folder."""
-    pictures = [f"![{TITLES[metric]} as a radar plot](radar-{metric}.svg)" for metric in METRICS]
+    pictures = [f"![{TITLES[metric]} as a radar plot](radar-{metric}.svg)" for metric in TITLES]
     return ["## Radar plots\n", *pictures]
 
 
@@ -408,7 +316,7 @@ def file_section(runs: Sequence[Run], out: Path, plots: bool, page: bool) -> Ite
     yield "- [report.json](report.json): these figures, unrounded"
     yield "- [scores.csv](scores.csv): every question, repeat and run"
     yield "- [table.tex](table.tex): the scores for LaTeX"
-    for name in [f"radar-{metric}" for metric in METRICS if plots]:
+    for name in [f"radar-{metric}" for metric in TITLES if plots]:
         yield f"- {name}: [PNG]({name}.png), [SVG]({name}.svg), [PDF]({name}.pdf)"
     for run in runs:
         if run.path:

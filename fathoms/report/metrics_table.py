@@ -1,6 +1,6 @@
 """The table of further metrics: those besides correctness and hallucination that a run was asked for.
 
-The terminal, Markdown and LaTeX share it. Metrics that are computed for every run, such as latency, are shown
+Metrics that are computed for every run, such as latency, are shown
 where somebody asks for them by name.
 """
 
@@ -16,6 +16,7 @@ from fathoms.metrics.retrieval.names import DEFAULT
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.modalities import is_in_table
 from fathoms.report.quotes import is_group_part
+from fathoms.report.section import Section
 from fathoms.runs.run import Run
 from fathoms.text.amounts import bracket, figure, measured
 from fathoms.types.run.figures import MetricFigure, MetricFigures
@@ -26,8 +27,10 @@ MAIN = ("correctness", "hallucination")
 """The metrics of the leaderboard, which has a table of its own."""
 RETRIEVAL = "retrieval"
 """The group of the metrics of retrieval."""
-RETRIEVAL_HEADS = ("retrieval", "mean of categories [95 %]", "mean of questions")
-"""The heads of the table of retrieval metrics. The mean over all questions is the average of Double-Bench."""
+MEANS = (
+    "Overall: the mean of the categories, or as the metric says; Questions: the mean of all questions; n: the"
+    " number of questions"
+)
 SEARCHED = "recall-in-retrieved"
 """The metric that every run has which only searched, if its questions have gold phrases."""
 _SAID = ("share", "seconds", "US dollars")
@@ -105,6 +108,48 @@ def metric_table(
     notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]
     categories = dict.fromkeys(category for run in runs for category in run.summary.categories)
     return MetricTable(tuple(lines), tuple(categories), tuple(dict.fromkeys(notes)))
+
+
+def metrics_sections(
+    runs: Sequence[Run],
+    scores: str | None = None,
+    asked: Sequence[str] = (),
+    groups: Sequence[str | None] = (None, RETRIEVAL),
+    *,
+    interval: bool = True,
+    by_category: bool = False,
+) -> list[Section]:
+    """Return the tables of the further metrics of some runs and of those of retrieval, a row for each run and
+    metric, with columns for the categories if wanted. Parts of a metric with a figure of their own stand
+    below it. Raises as `metric_table` does."""
+    tables = [(group, metric_table(runs, scores, asked, group)) for group in groups]
+    return [
+        _section(found, group, several=len(runs) > 1, interval=interval, by_category=by_category)
+        for group, found in tables
+        if found.lines
+    ]
+
+
+def _section(
+    found: MetricTable, group: str | None, *, several: bool, interval: bool, by_category: bool
+) -> Section:
+    """Return the table of the metrics of a group."""
+    categories = found.categories if by_category else ()
+    rows = []
+    for line in found.lines:
+        figures = line.figures
+        cells = [figures.overall, figures.micro, *map(figures.cell, categories)]
+        texts = [line.text(cell, interval=interval) for cell in cells]
+        rows.append([line.run, line.head, *texts, str(figures.overall.n)])
+        for what, part in listed_parts(line.metric, figures):
+            text = line.text(part, interval=interval)
+            rows.append([line.run, f"{line.metric}, {what}", "", text, *[""] * len(categories), str(part.n)])
+    first = 0 if several else 1
+    header = ["run", group or "metric", "Overall", "Questions", *categories, "n"][first:]
+    title = "Retrieval" if group == RETRIEVAL else "Further metrics"
+    notes = [f"{MEANS}; [low, high]: 95 % intervals" if interval else MEANS, *found.notes]
+    rows = [row[first:] for row in rows]
+    return Section(group or "metrics", title, header, rows, notes, numbers=len(header) - 2 + first)
 
 
 def is_requested(name: str, figures: MetricFigures) -> bool:

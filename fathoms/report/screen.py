@@ -17,18 +17,18 @@ from fathoms.metrics.stages import LOST_BY
 from fathoms.report.ending import cause_of
 from fathoms.report.funnel import assumed, funnel_of
 from fathoms.report.grid import Grid, section_grid
-from fathoms.report.leaderboard import footnote_mark, run_labels
+from fathoms.report.leaderboard import labelled
 from fathoms.report.metrics_table import is_requested, is_shown
+from fathoms.report.score_tables import DASH, WIDTH, categories_section, scores_section
 from fathoms.report.search_table import searched_section
 from fathoms.report.section import Section
 from fathoms.report.sections import sections
-from fathoms.report.text import abbreviate, plain, shorten
+from fathoms.report.text import plain, shorten
 from fathoms.report.worst import Miss, first_failures
 from fathoms.runs.run import Run
-from fathoms.text.amounts import UNKNOWN, bracket, duration, figure, measured
+from fathoms.text.amounts import bracket, figure, measured
 from fathoms.types.run.figures import MetricFigures
 
-DASH = "-"
 MOST_RUNS = 4
 """Up to so many runs, the screen has the table of categories too."""
 SWEPT = ("settings", "positions", "variants", "prompts", "planted")
@@ -40,8 +40,6 @@ FEW_KS = (1, 5, 10)
 MESSAGE = 300
 """The characters of a message of a server that are shown."""
 INTERVALS = "95 % interval in [ ]"
-WIDTH = 80
-"""The width at whose end the first line says what the brackets mean."""
 SHOWN_LOSS = 0.005
 """The smallest loss that is not printed as 0.00."""
 JUDGED = "judged by "
@@ -180,81 +178,6 @@ def _asked(run: Run) -> str:
     return f"{run.summary.data or 'questions'}: {number}{times}{answers}{only}"
 
 
-def _labelled(runs: Sequence[Run]) -> tuple[list[str], list[str]]:
-    """Return the label of each run, with the mark of its footnote if it is incomplete, and the footnotes."""
-    marks: dict[str, str] = {}
-    labels = [label + footnote_mark(run, marks) for run, label in zip(runs, run_labels(runs), strict=True)]
-    return labels, [f"{mark} {reason}" for reason, mark in marks.items()]
-
-
-def scores_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
-    """Return the table of scores, with a row for each run of answers; `None` without any."""
-    if not runs:
-        return None
-    labels, notes = _labelled(runs)
-    rows, figures = [], {}
-    for run, label in zip(runs, labels, strict=True):
-        found, wall = run.figures(scores), run.summary.seconds.wall
-        overall, lines = found.overall, found.abstention_table.lines.values()
-        abstained = sum(line.abstained for line in lines)
-        known = abstained + sum(line.answered for line in lines)
-        means = {name: overall.mean(name) for name in ("correctness", "hallucination")}
-        figures[run.original_id] = {
-            **means,
-            "abstained": abstained,
-            "of": known,
-            "failed": overall.errors,
-            "seconds": wall,
-        }
-        rows.append(
-            [
-                label,
-                *(figure(mean) + bracket(overall.bounds(name)) for name, mean in means.items()),
-                f"{abstained}/{known}" if known else DASH,
-                str(overall.errors),
-                DASH if wall is None else duration(wall),
-            ]
-        )
-    if len(profiles := sorted({run.profile(scores) for run in runs})) > 1:
-        notes.append(
-            f"Not comparable: scored under {' and '.join(profiles)}; 'fathoms score' takes one --profile"
-        )
-    header: tuple[str, ...] = ("", "correctness", "hallucination", "abstained", "failed", "time")
-    filled = [n for n in range(len(header)) if any(row[n] not in (UNKNOWN, DASH) for row in rows)]
-    rows = [[row[n] for n in filled] for row in rows]
-    header = tuple(header[n] for n in filled)
-    return Section("scores", "Scores", header, rows, notes, {"runs": figures}, numbers=len(filled) - 1)
-
-
-def categories_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
-    """Return the correctness of each run by category; `None` where there are fewer than two categories."""
-    found = [run.figures(scores).categories for run in runs]
-    listed = [name for run in runs for name in run.summary.categories] + [
-        name for one in found for name in one
-    ]
-    values = {
-        name: [one[name].correctness if name in one else None for one in found]
-        for name in dict.fromkeys(listed)
-    }
-    values = {name: each for name, each in values.items() if any(value is not None for value in each)}
-    if len(values) < 2:
-        return None
-    labels, _ = _labelled(runs)
-    rows = [
-        [label, *(DASH if each[number] is None else figure(each[number]) for each in values.values())]
-        for number, label in enumerate(labels)
-    ]
-    keys = sorted({run.grouped_by for run in runs if run.grouped_by})
-    head = f"by {', '.join(keys)}" if keys else "correctness"
-    long = sum(len(name) + 2 for name in values) > WIDTH - 16
-    names = abbreviate(list(values), 12) if long else list(values)
-    figures = {
-        run.original_id: {name: each[n] for name, each in values.items()} for n, run in enumerate(runs)
-    }
-    title = "Correctness by category"
-    return Section("categories", title, (head, *names), rows, [], {"runs": figures}, numbers=len(names))
-
-
 def further_section(
     runs: Sequence[Run], scores: str | None = None, asked: Sequence[str] = ()
 ) -> Section | None:
@@ -270,7 +193,7 @@ def further_section(
     if not wanted:
         return None
     names = sorted(wanted, key=lambda name: name not in asked)[:MOST_FURTHER]
-    labels, _ = _labelled(runs)
+    labels, _ = labelled(runs)
     cells = [[_value(found.get(name)) for name in names] for found in known]
     hidden = len(wanted) - len(names)
     notes = _further_notes([(name, found[name]) for found in known for name in names if name in found])
@@ -325,7 +248,7 @@ def _searches(runs: Sequence[Run]) -> Section | None:
     """Return the table of runs that only searched, with recall at few k; `None` without any."""
     if not runs:
         return None
-    labels, _ = _labelled(runs)
+    labels, _ = labelled(runs)
     found = searched_section(list(zip(runs, labels, strict=True)), FEW_KS)
     levels = found.notes[0].split(";")[0]
     return Section(found.key, found.title, ("", *found.header[1:]), found.rows, [levels], found.figures)
@@ -346,12 +269,12 @@ def lost_section(runs: Sequence[Run], scores: str | None = None) -> Section | No
             ),
             lost_sentence(run, found[run.original_id]),
         ]
-        for label, run in zip(_labelled(runs)[0], runs, strict=True)
+        for label, run in zip(labelled(runs)[0], runs, strict=True)
     ]
     funnels = [funnel_of(run, run.profile(scores)) for run in runs if found[run.original_id]]
     notes = dict.fromkeys(assumed(one.estimate) for one in funnels if one is not None and one.estimate)
     header = ("lost at", *LOST_BY, "")
-    return Section("lost", "Where answers were lost", header, rows, list(notes), {"runs": found})
+    return Section("lost", "Where answers were lost", header, rows, list(notes), {"runs": found}, numbers=0)
 
 
 def lost_by(run: Run, scores: str | None = None) -> dict[str, float]:

@@ -60,7 +60,7 @@ def table_of_runs(
     first = 0 if len(runs) > 1 else 1  # a single run needs no column for its label
     rows = [row[first:] for row in named]
     header = ["run", *header][first:]
-    return Section(key, title, header, rows, [*notes, *said], numbers=len(rows[0]) - 2 + first)
+    return Section(key, title, header, rows, [*notes, *said], numbers=len(header) - 2 + first)
 
 
 def said_of_runs(pairs: Iterable[tuple[str, str]], total: int) -> list[str]:

@@ -6,10 +6,10 @@ means more than the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fathoms.report.leaderboard import run_labels
+from fathoms.report.section import Lines, Section, table_of_runs
 from fathoms.runs.run import Run
 from fathoms.text.amounts import figure
 
@@ -59,10 +59,12 @@ def shrunk_categories(run: Run, scores: str | None = None) -> Mapping[str, Shrun
     }
 
 
-def shrunk_tables(
-    runs: Sequence[Run], scores: str | None = None
-) -> Iterator[tuple[str, list[tuple[str, str, str, str]]]]:
-    """Yield the label of each run, and its lines under `HEADS`: none if it has fewer than four categories."""
-    for label, run in zip(run_labels(runs), runs, strict=True):
+def shrunk_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
+    """Return the table of the shrunk categories of some runs."""
+
+    def lines(run: Run) -> Lines:
         found = shrunk_categories(run, scores).items()
-        yield label, [(name, figure(one.mean), figure(one.shrunk), str(one.n)) for name, one in found]
+        rows = [[name, figure(one.mean), figure(one.shrunk), str(one.n)] for name, one in found]
+        return rows, [] if rows else [TOO_FEW]
+
+    return table_of_runs(runs, lines, "shrunk", "Shrunk categories", HEADS, [NOTE])

@@ -18,28 +18,20 @@ from fathoms.report.evidence import evidence_section
 from fathoms.report.funnel import funnel_section
 from fathoms.report.gold_pages import pages_section
 from fathoms.report.grid import Grid, section_grid
-from fathoms.report.leaderboard import (
-    Leaderboard,
-    both_counts,
-    interval_note,
-    leaderboard,
-    with_interval,
-)
-from fathoms.report.metrics_table import RETRIEVAL, RETRIEVAL_HEADS, MetricTable, listed_parts, metric_table
+from fathoms.report.leaderboard import leaderboard, run_labels
+from fathoms.report.metrics_table import RETRIEVAL, metrics_sections
 from fathoms.report.outcomes import abstention_section
 from fathoms.report.purposes import embedding_lines, purpose_lines
+from fathoms.report.score_tables import category_sections
 from fathoms.report.section import Section
 from fathoms.report.sections import reviews, sections
-from fathoms.report.shrunk import HEADS, NOTE, TOO_FEW, shrunk_tables
 from fathoms.report.stage_times import times_section
 from fathoms.report.text import plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
 from fathoms.runs.run import Run
 from fathoms.text.amounts import dollars, duration, figure, with_sign
-from fathoms.types.run.figures import MeanScores
 
 WIDTH = 80
-METRICS = ("corr.", "hall.", "n")
 RETRIEVAL_ONLY = "retrieval only: nobody was asked for an answer"
 MESSAGE = 300
 """The characters of a message or an answer that are shown."""
@@ -60,8 +52,8 @@ def summary_panel(run: Run, previous: Run | None = None, scores: str | None = No
     profile = run.profile(scores)
     if run.summary.all_failed:
         return [heading(run, profile), counts_line(run), *not_read(run), *failures(run, profile)]
-    parts = [heading(run, profile), *run_table(run, scores), *drawn(sections([run]))]
-    parts += metrics_panel([run], scores)
+    parts = [heading(run, profile), *scores_panel([run], scores), *drawn(sections([run]))]
+    parts += drawn(metrics_sections([run], scores))
     parts += drawn([funnel_section([run], scores), pages_section([run], scores), *evidence([run], scores)])
     parts += [*drawn([times_section([run])]), *spent(run, profile)]
     if previous is not None and not run.summary.retrieval_only:
@@ -78,13 +70,26 @@ def spent(run: Run, profile: str) -> list[RenderableType]:
 
 
 SECTIONS: dict[str, Callable[[Sequence[Run], str | None], Sequence[Section | None]]] = {
+    "scores": lambda runs, scores: category_sections(answered_of(runs), scores),
     "lost": lambda runs, scores: [funnel_section(runs, scores)],
     "pages": lambda runs, scores: [pages_section(runs, scores)],
     "abstention": lambda runs, scores: evidence(runs, scores),
     "time": lambda runs, scores: [times_section(runs)],
+    "retrieval": lambda runs, scores: [
+        *(one for one in sections(runs) if one.key in ("search", "within", "modalities")),
+        *metrics_sections(runs, scores, groups=(RETRIEVAL,)),
+    ],
+    "metrics": lambda runs, scores: metrics_sections(runs, scores, ("all",)),
     "tables": lambda runs, scores: sections(runs),
 }
 """The tables of the groups that `--only` names, which a report also writes as files."""
+MORE: dict[str, Callable[[Run, str], Sequence[RenderableType]]] = {
+    "time": lambda run, profile: spent(run, profile),
+    "worst": lambda run, profile: worst_table(worst_questions(run, profile)),
+    "reviews": lambda run, profile: review_tables([run], profile),
+}
+"""What the groups that `--only` names have on the terminal besides tables."""
+ONLY = tuple(dict.fromkeys([*SECTIONS, *MORE]))
 
 
 def group_sections(runs: Sequence[Run], names: Iterable[str], scores: str | None) -> list[Section]:
@@ -95,26 +100,12 @@ def group_sections(runs: Sequence[Run], names: Iterable[str], scores: str | None
 
 def evidence(runs: Sequence[Run], scores: str | None) -> list[Section | None]:
     """Return the tables of what runs answered and where they abstained; `None` for one that they lack."""
-    answered = [run for run in runs if not run.summary.retrieval_only]
-    return [evidence_section(runs, scores), abstention_section(answered, scores)]
+    return [evidence_section(runs, scores), abstention_section(answered_of(runs), scores)]
 
 
-ONLY: dict[str, Callable[[Run, str], Iterable[RenderableType]]] = {
-    "scores": lambda run, profile: run_table(run, profile),
-    "lost": lambda run, profile: drawn(SECTIONS["lost"]([run], profile)),
-    "retrieval": lambda run, profile: [
-        *drawn(sections([run]), ("search", "within", "modalities")),
-        *metrics_panel([run], profile, group=RETRIEVAL),
-    ],
-    "pages": lambda run, profile: drawn(SECTIONS["pages"]([run], profile)),
-    "abstention": lambda run, profile: drawn(SECTIONS["abstention"]([run], profile)),
-    "time": lambda run, profile: [*drawn(SECTIONS["time"]([run], profile)), *spent(run, profile)],
-    "metrics": lambda run, profile: metrics_panel([run], profile, ("all",)),
-    "worst": lambda run, profile: worst_table(worst_questions(run, profile)),
-    "reviews": lambda run, profile: review_tables([run], profile),
-    "tables": lambda run, profile: drawn(SECTIONS["tables"]([run], profile)),
-}
-"""What `--only` shows of each run, by its name."""
+def answered_of(runs: Sequence[Run]) -> list[Run]:
+    """Return the runs that did not only search."""
+    return [run for run in runs if not run.summary.retrieval_only]
 
 
 def require_groups(names: Iterable[str]) -> None:
@@ -130,7 +121,10 @@ def only(runs: Sequence[Run], names: Sequence[str]) -> Iterator[RenderableType]:
     for run in runs:
         profile = run.profile()
         yield heading(run, profile)
-        shown = [part for name in names for part in ONLY[name](run, profile)]
+        shown: list[RenderableType] = []
+        for name in names:
+            shown += drawn(SECTIONS[name]([run], profile) if name in SECTIONS else ())
+            shown += MORE[name](run, profile) if name in MORE else ()
         yield from shown or [note(f"{' and '.join(names)}: nothing is known of this run")]
 
 
@@ -149,71 +143,6 @@ def heading(run: Run, profile: str) -> Text:
     said = f"profile {profile}" + (f" ({', '.join(rules)})" if rules else "")
     said = f"{RETRIEVAL_ONLY}\n{said}" if run.summary.retrieval_only else said
     return text.append(f"\n{said}", style="not bold dim")
-
-
-def run_table(run: Run, scores: str | None = None) -> list[RenderableType]:
-    """Show one run as a table with a line for each category; of a run that only searched, the notes alone."""
-    scored = leaderboard([run], scores)
-    if run.summary.retrieval_only:
-        return [*map(note, scored.notes)]
-    (row,) = scored.rows
-    table = Grid(
-        plain(run.grouped_by or "category"), "correctness", "hallucination", "abstained", "n", "errors"
-    )
-    overall = f"Overall{row.mark} (mean of the {'groups' if run.grouped_by else 'categories'})"
-    table.add_row(overall, *texts(row.overall), style="bold")
-    table.add_row("Mean of the questions", *texts(row.micro), style="dim")
-    for category in scored.categories:
-        table.add_row(plain(category), *texts(row.cell(category)))
-    meaning = interval_note(run, row.profile)
-    return [with_blank_lines(table), *map(note, [meaning] if meaning else []), *map(note, scored.notes)]
-
-
-def texts(means: MeanScores) -> list[str]:
-    """Format the columns of one line in the table of one run."""
-    rates = (with_interval(means, "correctness"), with_interval(means, "hallucination"))
-    return [*rates, figure(means.abstention), both_counts(means), str(means.errors)]
-
-
-def metrics_panel(
-    runs: Sequence[Run], scores: str | None = None, asked: Sequence[str] = (), group: str | None = None
-) -> list[RenderableType]:
-    """Show the further metrics of some runs and then those of retrieval, or with `group` these alone, one
-    line per run and metric; empty if there are none. Parts of a metric with a figure of their own stand below
-    it."""
-    heads = ("metric", "overall [95 %]", "mean of questions")
-    further = () if group else _metric_lines(metric_table(runs, scores, asked), *heads, several=len(runs) > 1)
-    retrieval = metric_table(runs, scores, asked, RETRIEVAL)
-    return [*further, *_metric_lines(retrieval, *RETRIEVAL_HEADS, several=len(runs) > 1)]
-
-
-def _metric_lines(
-    found: MetricTable, metric: str, overall: str, micro: str, *, several: bool
-) -> list[RenderableType]:
-    """Show a table of metrics under the given heads, with the runs if they are several."""
-    if not found.lines:
-        return []
-    table = Grid(*(["run"] if several else []), metric, overall, micro, "n")
-    for line in found.lines:
-        figures = line.figures
-        name = [plain(line.run)] if several else []
-        cells = (line.text(figures.overall, interval=True), line.text(figures.micro), str(figures.overall.n))
-        table.add_row(*name, line.head, *cells)
-        for what, part in listed_parts(line.metric, figures):
-            table.add_row(*name, f"  {what}", "", line.text(part), str(part.n))
-    return [with_blank_lines(table), *map(note, found.notes)]
-
-
-def shrunk_panel(runs: Sequence[Run], scores: str | None = None) -> list[RenderableType]:
-    """Show the shrunk categories of runs."""
-    parts: list[RenderableType] = []
-    for label, lines in shrunk_tables(runs, scores):
-        table = Grid(*HEADS)
-        for name, *cells in lines:
-            table.add_row(plain(name), *cells)
-        parts.append(Text(plain(label), style="bold"))
-        parts.append(with_blank_lines(table) if lines else note(TOO_FEW))
-    return [*parts, note(NOTE)]
 
 
 def with_blank_lines(table: RenderableType) -> Group:
@@ -236,63 +165,42 @@ def leaderboard_panel(
     scores: str | None = None,
     metrics: Sequence[str] = (),
 ) -> list[RenderableType]:
-    """Show several runs side by side, with three lines per run and a column for each category.
-
-    A single run is shown with a line for each category. `metrics` are further metrics to show. Runs that only
-    searched have no line, but their metrics are shown.
-    """
+    """Show several runs side by side. `metrics` are further metrics to show. Runs that only searched have no
+    scores, but their metrics are shown."""
     further = [
         *drawn(sections(runs)),
-        *metrics_panel(runs, scores, metrics),
+        *drawn(metrics_sections(runs, scores, metrics)),
         *drawn([times_section(runs)]),
         *review_tables(runs, scores),
     ]
-    if len(runs) == 1:
-        return [heading(runs[0], runs[0].profile(scores)), *run_table(runs[0], scores), *further]
-    answered = [run for run in runs if not run.summary.retrieval_only]
-    return [*(board(answered, scores) if answered else ()), *searches(runs, scores), *further]
+    first = [heading(runs[0], runs[0].profile(scores))] if len(runs) == 1 else []
+    return [*first, *scores_panel(runs, scores), *further]
 
 
-def drawn(found: Iterable[Section | None], keys: Sequence[str] = ()) -> Iterator[RenderableType]:
-    """Show some tables with their notes, or those with the given keys."""
+def drawn(found: Iterable[Section | None]) -> Iterator[RenderableType]:
+    """Show some tables with their notes."""
     for section in found:
-        if section is not None and (not keys or section.key in keys):
+        if section is not None:
             yield from [with_blank_lines(section_grid(section))] if section.rows else []
             yield from map(note, section.notes)
 
 
-def searches(runs: Sequence[Run], scores: str | None) -> list[RenderableType]:
-    """List the runs that only searched, with what there is to say about them."""
-    found = [run for run in runs if run.summary.retrieval_only]
-    if not found:
-        return []
-    scored = leaderboard(found, scores)
-    ids = [with_ids(f"{row.label}{row.mark}: {row.run}") for row in scored.rows]
-    return [Text(RETRIEVAL_ONLY, style="bold"), *ids, *map(note, scored.notes)]
-
-
-def board(runs: Sequence[Run], scores: str | None) -> list[RenderableType]:
-    """Build the table of runs of answers, with three lines for each run."""
-    scored = leaderboard(runs, scores)
-    grid = Grid("run", "", "Overall", "questions", *scored.categories)
-    for row in scored.rows:
-        rank = f"\nrank {row.rank_text}" if row.rank else ""
-        name = Text(plain(row.name) + row.mark, style="bold")
-        name.append(f"\n{plain(row.model or '')}{rank}", style="not bold dim")
-        grid.add_row(name, "\n".join(METRICS), *(stack(cell) for _, cell in scored.cells(row)))
-    ids = [with_ids(f"{row.label}: {row.run}") for row in scored.rows]
-    return [with_blank_lines(grid), *ids, legend(scored), *map(note, scored.notes)]
-
-
-def stack(cell: MeanScores) -> str:
-    """Format a cell of the table of runs on three lines: correctness, hallucination, denominators."""
-    return f"{figure(cell.correctness)}\n{figure(cell.hallucination)}\n{both_counts(cell)}"
-
-
-def legend(scored: Leaderboard) -> Text:
-    """State the profile and the meaning of the two means."""
-    profiles = " and ".join(sorted({row.profile for row in scored.rows}))
-    return note(f"profile {profiles}; Overall is the mean of the categories, questions that of all questions")
+def scores_panel(runs: Sequence[Run], scores: str | None = None) -> Iterator[RenderableType]:
+    """Show the scores of runs by category and the ids of several, and of runs that only searched what there
+    is to say about them."""
+    answered = answered_of(runs)
+    yield from drawn(category_sections(answered, scores))
+    if len(runs) > 1:
+        yield from (
+            with_ids(run.original_id if run.original_id in label else f"{label}: {run.original_id}")
+            for label, run in zip(run_labels(answered), answered, strict=True)
+        )
+    if searched := [run for run in runs if run.summary.retrieval_only]:
+        scored = leaderboard(searched, scores)
+        if len(runs) > 1:
+            yield Text(RETRIEVAL_ONLY, style="bold")
+            yield from (with_ids(f"{row.label}{row.mark}: {row.run}") for row in scored.rows)
+        yield from map(note, scored.notes)
 
 
 def review_tables(runs: Sequence[Run], scores: str | None) -> list[RenderableType]:

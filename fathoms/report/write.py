@@ -13,7 +13,7 @@ from fathoms.report import PICTURED
 from fathoms.report.as_csv import report_csv, section_csv
 from fathoms.report.as_json import report_json
 from fathoms.report.html import report_html
-from fathoms.report.latex import report_latex, section_lines
+from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
 from fathoms.report.radar import TITLES, Scale, draw_radar, remove_radar
 from fathoms.report.section import Section
@@ -70,8 +70,7 @@ def write_report(
         "report.md": report_markdown(
             runs, out, scores, plots=plots and bool(drawn_runs), page=page, metrics=metrics, shrink=shrink
         ),
-        "table.tex": report_latex(runs, scores, intervals, metrics)
-        + "".join(f"{line}\n" for line in section_lines(tables)),
+        "table.tex": report_latex(runs, scores, intervals, metrics, tables),
         "scores.csv": lines,
         "report.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n",
         **{f"tables/{table.key}.csv": section_csv(table) for table in tables},

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,6 +80,27 @@ def in_order(out: Path) -> list[Path]:
         earlier = [number for number, other in enumerate(order, start=1) if other.name < path.name]
         order.insert(max(earlier, default=0), path)
     return order
+
+
+def references(ids: Sequence[str]) -> list[str]:
+    """The names by which the command line finds runs: NAME for the newest run of a name, NAME~1 for the one
+    before, and the id where the name means something else. The ids are in order, the oldest first."""
+    later: Counter[str] = Counter()
+    found = []
+    for id in reversed(ids):
+        name = run_name(id)
+        back = later[name]
+        later[name] += 1
+        found.append(id if name == "latest" or "~" in name else f"{name}~{back}" if back else name)
+    return found[::-1]
+
+
+def made(id: str) -> str:
+    """The day and the time of a run's id, in UTC: `27 Nov 13:28`; a dash if it has none."""
+    try:
+        return datetime.strptime(id[:13], "%Y%m%dT%H%M").strftime("%d %b %H:%M")
+    except ValueError:
+        return "-"
 
 
 def run_name(id: str) -> str:

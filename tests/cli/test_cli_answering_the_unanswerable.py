@@ -96,7 +96,7 @@ def test_the_leaderboard_shows_it(two: Project, tmp_path: Path) -> None:
     shown = two.fathoms("report", "before", "after", "--to", str(tmp_path / "both"), "--all")
     assert shown.returncode == 0, shown.stderr
     # a narrow table folds the name, and its arrow stands beside the last word
-    assert shown.stdout.count("truthfulness") == shown.stdout.count("1) ↑") == 2
+    assert shown.stdout.count("truthfulness") == shown.stdout.count("1) ↑") == 2, shown.stdout
     for name in ("report.md", "table.tex", "scores.csv", "report.html"):
         assert "truthfulness" in (tmp_path / "both" / name).read_text(), name
 

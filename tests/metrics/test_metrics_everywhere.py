@@ -53,8 +53,8 @@ def test_its_figures_are_in_the_json(scored: Project) -> None:
 def test_it_is_in_the_tables(scored: Project) -> None:
     shown = scored.fathoms("report", "one", "two").stdout
     assert re.search(r"\nmetric +brevity\none +0.50 \[.*\]\ntwo +0.50 \[", shown)
-    assert "| brevity ↑ | 0.50 [" in (scored.path / "both" / "report.md").read_text()
-    assert r"brevity$\uparrow$" in (scored.path / "both" / "table.tex").read_text()
+    assert "| brevity ↑ | 0.50 \\[" in (scored.path / "both" / "report.md").read_text()
+    assert r"brevity $\uparrow$" in (scored.path / "both" / "table.tex").read_text()
     rows = list(csv.DictReader((scored.path / "both" / "scores.csv").read_text().splitlines()))
     assert [row["brevity"] for row in rows if row["question"] == "tables-01"] == ["1.0", "1.0"]
 

@@ -339,10 +339,10 @@ def test_a_new_metric_stands_in_every_output(project: Project, root: Path, tmp_p
     shown = json.loads(page[1])["runs"][0]["metrics"]["letters"]
     assert (shown["overall"]["mean"], shown["parts"]["vowels"]["mean"]) == (15.5, 5)
     assert shown["counted"] == {"digits left out": 6}
-    assert re.search(r"letters \(letters\) ↑ +15\.50 .*\n  vowels +5\.00 ", said["show"][1])
+    assert re.search(r"letters \(letters\) ↑ +15\.50 .*\nletters, vowels +5\.00 ", said["show"][1])
     lines = (run / "report.md").read_text()
-    assert "| tiny | letters (letters) ↑ | 15.5" in lines
-    assert "| tiny | letters, vowels | " in lines
+    assert "| letters (letters) ↑ | 15.5" in lines
+    assert "| letters, vowels | " in lines
     assert "letters (letters)" in (run / "table.tex").read_text()
     for text in (said["show"][1], lines, (run / "table.tex").read_text()):
         assert "6 digits left out" in text

@@ -30,7 +30,9 @@ def read(text):
     out, at = "", 0
     while at < len(text):
         sign = text[at]
-        if command := re.match(r"\\([a-z]+)\{\}", text[at:]):
+        if arrow := re.match(r"\$\\(up|down)arrow\$", text[at:]):
+            out, at = out + {"up": "↑", "down": "↓"}[arrow[1]], at + len(arrow[0])
+        elif command := re.match(r"\\([a-z]+)\{\}", text[at:]):
             out, at = out + SPELLED[command[1]], at + len(command[0])
         elif raised := re.match(r"\\textsuperscript\{(\d)\}", text[at:]):
             out, at = out + "⁰¹²³⁴⁵⁶⁷⁸⁹"[int(raised[1])], at + len(raised[0])
@@ -66,54 +68,48 @@ def test_every_special_sign_is_shown():
 
 
 def test_the_papers_table_has_models_as_rows(paper_runs):
-    head, metrics, *lines, counts = rows(report_latex(paper_runs))
-    assert len(head) == 8  # two names, then six groups of two columns
-    assert [read(cell[cell.index("}{c}{") + 5 : -1]) for cell in head[2:5]] == [
-        "Overall",
-        "Text-Only",
-        "Tables",
+    tex = report_latex(paper_runs)
+    correctness, hallucination = (rows(part) for part in tex.split(r"\end{table*}")[:2])
+    head, *lines, counts = correctness
+    assert [read(cell) for cell in head[:6]] == [
+        *(r"correctness ↑", "model", "Overall", "Text-Only", "Tables", "Images")
     ]
-    assert head[-1] == r"\multicolumn{2}{c}{\shortstack{Cross{-}Document\\Multimodal}}"
-    assert metrics == ["Pipeline", "Model", *[r"C\,$\uparrow$", r"H\,$\downarrow$"] * 6]
+    assert head[-1] == r"\shortstack{Cross{-}Document\\Multimodal}"
     assert len(lines) == 8
-    gpt = lines[6]
+    gpt, other = lines[6], hallucination[7]
     assert [read(cell) for cell in gpt[:2]] == ["gpt_4_1 closed", "gpt_4_1"]
-    assert " ".join(gpt[2:]) == "0.79 0.20 0.90 0.06 0.92 0.08 0.79 0.21 0.72 0.24 0.64 0.40"
-    assert counts[2:] == [str(n) for n in (93, 31, 13, 14, 25, 10) for _ in range(2)]
+    assert gpt[2:] == ["0.79", "0.90", "0.92", "0.79", "0.72", "0.64"]
+    assert other[2:] == ["0.20", "0.06", "0.08", "0.21", "0.24", "0.40"]
+    assert counts[2:] == ["93", "31", "13", "14", "25", "10"]
 
 
-def test_only_what_is_shown_to_be_the_best_is_bold():
-    _, metrics, *lines, counts = rows(report_latex(made_runs()))
-    assert metrics[2] == "Rank"
-    assert [line[2:4] for line in lines] == [["1", r"\textbf{0.50}"], ["2", "0.33"], ["3", "0.00"]]
-    assert counts[:3] == ["$n$", "", ""]
-    assert report_latex(made_runs()).count("textbf") == 1
+def test_ranks_say_what_is_shown_to_be_the_best():
+    head, *lines, counts = rows(report_latex(made_runs()))
+    assert head[1:3] == ["rank", "Overall"]
+    assert [line[1:3] for line in lines] == [["1", "0.50"], ["2", "0.33"], ["3", "0.00"]]
+    assert counts[:2] == ["n", ""]
 
 
-def test_nothing_is_best_of_one_or_of_the_same(small_run):
-    for runs in ([small_run()], [small_run(), small_run()]):
-        assert "textbf" not in report_latex(runs)
-
-
-def test_what_does_not_apply_is_a_dash(small_run):
+def test_what_does_not_apply_is_said(small_run):
     other = small_run(name="other")
     figures = other.summary_json["profiles"]["paper"]["categories"]["Images"]
     figures |= {"hallucination": None, "hallucination_n": 0, "correctness": 0.5}
-    *_, first, second, counts = rows(report_latex([small_run(), other]))
-    assert (first[7:], second[7:]) == (["0.00", "1.00"], ["0.50", "--"])
-    assert counts[3:] == ["4", "3", "2", "2", "2", "0--1"]
+    tex = report_latex([small_run(), other])
+    correctness, hallucination = (rows(part) for part in tex.split(r"\end{table*}")[:2])
+    assert [line[-1] for line in correctness[1:]] == ["0.00", "0.50", "2"]
+    assert [line[-1] for line in hallucination[1:]] == ["1.00", "n/a (0)", "1"]
 
 
 def test_intervals_on_request(small_run):
     run = small_run()
     found = {"low": 0.17, "high": 1.0, "method": "wilson", "n": 4}
     run.summary_json["profiles"]["paper"]["overall"]["intervals"] = {"correctness": found}
-    assert "[0.17, 1.00]" not in report_latex([run])
-    assert r"0.38 {\scriptsize [0.17, 1.00]}" in report_latex([run], intervals=True)
+    assert "0.17, 1.00" not in report_latex([run])
+    assert r"0.38 {[}0.17, 1.00{]}" in report_latex([run], intervals=True)
 
 
-def test_runs_that_pipeline_and_model_do_not_tell_apart_have_their_labels(small_run):
-    *_, first, second, _ = rows(report_latex([small_run(run="a_1"), small_run(run="b_2")]))
+def test_runs_that_model_and_name_do_not_distinguish_have_their_ids(small_run):
+    _, first, second, _ = rows(report_latex([small_run(run="a_1"), small_run(run="b_2")]))
     assert [read(cell) for cell in (first[0], second[0])] == ["small (a_1)", "small (b_2)"]
 
 
@@ -124,9 +120,9 @@ def test_names_break_no_table(small_run):
     runs = [small_run(name=f"{HOSTILE}{n}", model=HOSTILE, categories=[HOSTILE, "Tables"]) for n in range(2)]
     runs[0].summary_json.update(complete=False, incomplete=[HOSTILE])
     tex = report_latex(runs)
-    assert tex.count(r"\end{tabular}") == 1  # of the scores, which are all that was asked for
+    assert tex.count(r"\end{tabular}") == 2  # of the scores, which are all that was asked for
     assert not re.search(r"(?<!\\)\\input", tex)  # \\input is the end of a line, and a word
-    assert len({len(row) for row in rows(tex)[1:]}) == 1
+    assert len({len(row) for row in rows(tex)}) == 1
     assert r"\textsuperscript{1}" in tex
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fathoms.cli import main
 from fathoms.errors import DataError, UsageError
 from fathoms.report.trends import Night, flaky, gate_verdicts, trend
 from fathoms.runs.run import Run
@@ -52,6 +53,23 @@ def test_each_night_has_its_figure_and_what_changed_before_it(tmp_path: Path) ->
         trend("night", runs, "corectness", {})
     with pytest.raises(DataError, match="no run of 'night' is scored"):
         trend("night", [runs[1]], None, {})
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_the_nights_fit_any_terminal_by_names_that_commands_know(
+    tmp_path: Path, width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    more = {**MANIFEST["data"], "documents": {"mill.pdf": {"sha256": "m"}, "new.pdf": {"sha256": "n"}}}
+    for number in range(1, 4):
+        night(tmp_path, number, "alpha", {"data": more} if number > 1 else {}, model=f"m{number}-" + "x" * 50)
+    assert main(["trends", "night", "--out", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "\u2026" not in "".join(lines)
+    names = [line.split()[0] for line in lines if line.startswith("night~") or line.startswith("night ")]
+    assert names == ["night~2", "night~1", "night", "night~1", "night"]
+    assert "documents: 1 of 1 are the same, now 2" in " ".join(" ".join(lines).split())
 
 
 def test_what_the_gate_said_stands_in_the_log_of_the_nights(tmp_path: Path) -> None:
