@@ -30,6 +30,7 @@ from reportlab.pdfgen.canvas import Canvas
 PAGES_OF_A_DOCUMENT = 20
 GOALS = {"tokens": 2.1, "MiB": 1.1}
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "il", "os")]
+_YES = {"reason": "", "verdict": "yes"}
 _NAMED = r"Passage:\n\nThe (?:[A-Z][a-z]+ ){3}engine, known as ([a-z ]+), was built by the (Omel\d+ works)"
 _RELATED = (
     r"Passage:\n\nThe ((?:[A-Z][a-z]+ ){3}engine), known.*?built by the (Omel\d+ works)"
@@ -37,15 +38,22 @@ _RELATED = (
 )
 PATTERNS = {
     r'"needed": "yes" or "no"\}': '{"reason": "", "needed": "yes"}',
-    r"mention where its answer stands": '{"reason": "", "verdict": "no"}',
-    r'"verdict": "yes" or "no"\}': '{"reason": "", "verdict": "yes"}',
-    r"Does this passage state facts": "yes",
+    r'"self-contained": Can the': json.dumps(dict.fromkeys(("self-contained", "no-source", "natural"), _YES)),
+    r'"clear": Is the': json.dumps(dict.fromkeys(("clear", "necessary", "unique", "worth"), _YES)),
+    r'"verdict": "yes" or "no"\}': json.dumps(_YES),
     _NAMED + ".*Write one question": (
-        r'{"question": "Who built the engine that is known as \1?", "answer": "\2",'
+        r'{"worth": "yes", "question": "Who built the engine that is known as \1?", "answer": "\2",'
         r' "quote": "was built by the \2"}'
     ),
-    r"known as ([a-z ]+), was.*Does this page alone.*known as \1\?": "yes",
-    r"Does this page alone": "no",
+    # the passage that names what is asked about, and what it says of it
+    r"\[(\d+)\] Page [^[]*known as ([a-z ]+), was built by the (Omel\d+ works).*Which of these.*as \2\?": (
+        r'{"answers": [{"passage": \1, "answer": "\3"}]}'
+    ),
+    r"\[(\d+)\] Page [^[]*The ((?:[A-Z][a-z]+ ){3}engine), known[^[]*built by the (Omel\d+ works)"
+    r".*Which of these.*that the \2 was built by\?": r'{"answers": [{"passage": \1, "answer": "\3"}]}',
+    r"\[(\d+)\] Page [^[]*The (Omel\d+ works) stand beside the (Tuna\d+ river)"
+    r".*Which of these.*that the \2 stand beside\?": r'{"answers": [{"passage": \1, "answer": "\3"}]}',
+    r"Which of these passages": '{"answers": []}',
     # both pages of a question of two hops
     r"The ((?:[A-Z][a-z]+ ){3}engine), known.*?built by the (Omel\d+ works)"
     r".*The \2 stand beside the (Tuna\d+ river).*the builders of the \1\?": r"the \3",

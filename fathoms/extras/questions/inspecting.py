@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fathoms.extras.questions.ambiguity import evidence_of
 from fathoms.extras.questions.drafting import ask_all, model_of
@@ -92,6 +92,11 @@ _LAST = """\
 
 {asks}
 Reply with JSON: {{"reason": TEXT of at most 20 words, "verdict": "yes" or "no"}}"""
+_LAST_OF_SEVERAL = """\
+
+{asks}
+Reply with JSON that has, under the name of each, {{"reason": TEXT of at most 20 words, "verdict": "yes" or
+"no"}}"""
 _SCHEMA = {
     "type": "object",
     "properties": {
@@ -107,10 +112,17 @@ Choosing = Callable[[Question], Sequence[Item]]
 
 
 class Asked(NamedTuple):
-    """An item, by its name, of a question, by its id."""
+    """Items, by their names, of a question, by its id. Several are asked in one call."""
 
     question: str
-    item: str
+    items: tuple[str, ...]
+
+
+class Verdict(NamedTuple):
+    """What a judge says of an item, and why."""
+
+    passed: bool
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -119,7 +131,8 @@ class Plan:
     without asking: verdicts of rules, and failures where an item cannot be judged."""
 
     asked: Sequence[Asked]
-    settled: Mapping[Asked, Check | Failure]
+    settled: Mapping[tuple[str, str], Check | Failure]
+    """By the question and the item."""
     prompt: Callable[[Asked], Prompt]
 
 
@@ -161,46 +174,70 @@ def inspect(
     replies: ReplyCache | None = None,
     on_done: Callable[[int, int], None] = lambda done, total: None,
     items: Choosing = items_of,
+    *,
+    together: bool = False,
 ) -> dict[str, Inspected]:
     """Return what a checklist says of each question, by its id, in the order of the set. Variants are not
-    inspected, because they go with their originals. Raises the errors of `model_of`."""
+    inspected, because they go with their originals. With `together`, a question has two calls at most, one
+    for all items that need no evidence and one for the others. Raises the errors of `model_of`."""
     model = model_of(judge, "inspect questions")
-    planned = plan(questions, documents, items)
-    said = ask_all(planned.asked, model, planned.prompt, read_verdict, replies, on_done)
-    found: dict[Asked, Check | Failure] = {**planned.settled}
-    for one in originals(questions):
-        for item in items(one):
-            if (reply := said.get(asked := Asked(one.id, item.name))) is not None:
-                found[asked] = reply if isinstance(reply, Failure) else _check(item.name, *reply)
+    planned = plan(questions, documents, items, together=together)
+    said = ask_all(planned.asked, model, planned.prompt, read_verdicts, replies, on_done)
+    found: dict[tuple[str, str], Check | Failure] = {**planned.settled}
+    for (question, names), reply in said.items():
+        for name in names:
+            found[question, name] = _found(name, reply, alone=len(names) == 1)
     return {
-        one.id: _inspected((item.name, found[Asked(one.id, item.name)]) for item in items(one))
+        one.id: _inspected((item.name, found[one.id, item.name]) for item in items(one))
         for one in originals(questions)
     }
 
 
 def plan(
-    questions: Sequence[Question], documents: Mapping[str, Document], items: Choosing = items_of
+    questions: Sequence[Question],
+    documents: Mapping[str, Document],
+    items: Choosing = items_of,
+    *,
+    together: bool = False,
 ) -> Plan:
     """Return what is asked about questions. Items that need no evidence are asked without it, and the others
-    evidence by evidence."""
+    evidence by evidence; with `together`, those of a question in one call each."""
     by_id = {one.id: one for one in originals(questions)}
     evidence = {one.id: evidence_of(one, documents) for one in by_id.values()}
-    chosen = {Asked(one.id, item.name): item for one in by_id.values() for item in items(one)}
-    settled = {
-        asked: known
-        for asked, item in chosen.items()
-        if (known := _settled(item, by_id[asked.question], evidence[asked.question])) is not None
-    }
-    left = [asked for asked in chosen if asked not in settled]
-    left.sort(key=lambda asked: evidence[asked.question] if chosen[asked].evidence else "")
+    settled: dict[tuple[str, str], Check | Failure] = {}
+    asked: dict[Asked, tuple[Item, ...]] = {}
+    for one in by_id.values():
+        left = []
+        for item in items(one):
+            if (known := _settled(item, one, evidence[one.id])) is None:
+                left.append(item)
+            else:
+                settled[one.id, item.name] = known
+        groups = [[item for item in left if item.evidence is needed] for needed in (False, True)]
+        for group in groups if together else [[item] for item in left]:
+            if group:
+                asked[Asked(one.id, tuple(item.name for item in group))] = tuple(group)
+    order = sorted(asked, key=lambda each: evidence[each.question] if asked[each][0].evidence else "")
 
-    def prompt(asked: Asked) -> Prompt:
-        item, question = chosen[asked], by_id[asked.question]
-        shown = _shown(item, question, evidence[question.id])
-        text = _OPENING + shown + _LAST.format(asks=item.asks)
-        return Prompt(messages=(Message(role="user", text=text),), form=Form(json_schema=_SCHEMA))
+    def prompt(each: Asked) -> Prompt:
+        question = by_id[each.question]
+        return _prompt(asked[each], question, evidence[question.id])
 
-    return Plan(left, settled, prompt)
+    return Plan(order, settled, prompt)
+
+
+def _prompt(items: Sequence[Item], question: Question, evidence: str) -> Prompt:
+    """Return the prompt about one item of a question, or about several."""
+    if len(items) == 1:
+        last, schema = _LAST.format(asks=items[0].asks), _SCHEMA
+    else:
+        asks = "\n".join(f'"{item.name}": {item.asks}' for item in items)
+        last = _LAST_OF_SEVERAL.format(asks=asks)
+        names = [item.name for item in items]
+        schema = {**_SCHEMA, "properties": dict.fromkeys(names, _SCHEMA), "required": names}
+    shown = Item("", "", any(item.evidence for item in items), any(item.steps for item in items))
+    text = _OPENING + _shown(shown, question, evidence) + last
+    return Prompt(messages=(Message(role="user", text=text),), form=Form(json_schema=schema))
 
 
 def _settled(item: Item, question: Question, evidence: str) -> Check | Failure | None:
@@ -227,18 +264,30 @@ def _shown(item: Item, question: Question, evidence: str) -> str:
     return shown
 
 
-def read_verdict(reply: str) -> tuple[bool, str] | None:
-    """Read yes or no and the reason from a reply; `None` if it has no verdict."""
+def read_verdicts(reply: str) -> dict[str, Verdict] | None:
+    """Read the verdicts on several items by their names, or the only one under an empty name; `None` for a
+    reply without any."""
     data = read_json(reply)
-    if not isinstance(data, dict):
+    rows = {"": data, **data} if isinstance(data, dict) else {}
+    found = {name: one for name, row in rows.items() if (one := _verdict(row)) is not None}
+    return found or None
+
+
+def _verdict(row: Any) -> Verdict | None:
+    """Read yes or no and the reason; `None` if there is no verdict."""
+    if not isinstance(row, dict):
         return None
-    verdict = {"yes": True, "no": False}.get(str(data.get("verdict")).strip().lower())
-    return None if verdict is None else (verdict, " ".join(str(data.get("reason") or "").split()))
+    passed = {"yes": True, "no": False}.get(str(row.get("verdict")).strip().lower())
+    return None if passed is None else Verdict(passed, " ".join(str(row.get("reason") or "").split()))
 
 
-def _check(item: str, yes: bool, reason: str) -> Check:
-    """Return the verdict on an item by the reply of the judge."""
-    return Check(check=CHECK, item=item, passed=yes, reason=reason)
+def _found(item: str, reply: Mapping[str, Verdict] | Failure, *, alone: bool) -> Check | Failure:
+    """Return the verdict on an item from a reply to it alone, or to several."""
+    if isinstance(reply, Failure):
+        return reply
+    if (said := reply.get("" if alone else item)) is None:
+        return Failure(kind="Unparsed", message="the reply has no verdict on it")
+    return Check(check=CHECK, item=item, passed=said.passed, reason=said.reason)
 
 
 def _inspected(found: Iterable[tuple[str, Check | Failure]]) -> Inspected:

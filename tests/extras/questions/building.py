@@ -5,21 +5,28 @@ Its replies follow from the prompts by regular expressions, so what becomes of e
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 ASKED = "What follows the words"
 PATTERNS = {
-    r"Does this \w+ state facts": "yes",
     # the first three long words of the passage that stand beside one another
     r"\nPassage:\n\n.*?\b([a-z]{4,}) ([a-z]{4,}) ([a-z]{4,})\b.*\n\nWrite one question": (
-        r'{"question": "What follows the words \1 \2 here?", "answer": "\3", "quote": "\1 \2 \3"}'
+        r'{"worth": "yes", "question": "What follows the words \1 \2 here?", "answer": "\3",'
+        r' "quote": "\1 \2 \3"}'
     ),
-    # a page answers the question if it has the two words
-    r"([A-Za-z]+ [A-Za-z]+)\s.*Does this page alone.*What follows the words \1 here": "yes",
+    # the first passage with the two words answers the question
+    r"\[(\d+)\] Page [^[]*?\b([A-Za-z]+ [A-Za-z]+)\s([A-Za-z]+)\b.*Which of these passages"
+    r".*What follows the words \2 here": r'{"answers": [{"passage": \1, "answer": "\3"}]}',
+    r"Which of these passages": '{"answers": []}',
     r"the words ([A-Za-z]+ [A-Za-z]+) here\?\nAnswer: ([A-Za-z]+)\n\nWrite the gold": (
         r'{"short": "\2", "long": "The words \1 are followed by \2.", "phrases": [["\2"]]}'
     ),
     r"Answer the question from what you know": "I do not know. Confidence: 0.1",
+    r'"self-contained": Can': json.dumps(
+        {key: {"reason": "", "verdict": "yes"} for key in ("self-contained", "no-source", "natural")}
+    ),
+    r"significant in the evidence": '{"reason": "", "verdict": "yes"}',
     r"([A-Za-z]+ [A-Za-z]+)\s.*Does this page hold.*What follows the words \1 here": "yes",
     r"Question: What follows the words ([A-Za-z]+) ([A-Za-z]+) here\?\n\nChange this": (
         r'{"question": "What follows the words \1 zorblatt here?", "detail": "\2", "replacement": "zorblatt"}'

@@ -10,13 +10,14 @@ import pytest
 import yaml
 
 from fathoms.corpora import read_questions
+from fathoms.extras.questions.making.drafts import read_drafts
 from tests.extras.questions.building import PATTERNS, recipe
 from tests.support.project import Project
 from tests.support.strict_server import CHAT, MODEL, by_patterns, strict_server
 
 SAMPLE = Path(__file__).parents[3] / "data" / "sample"
 SEARCHES = [{"kind": "bm25", "top_k": 40}, {"kind": "dense", "top_k": 40}]
-WORDS = by_patterns({r"You check the questions of a set": "yes", **PATTERNS}, "no")
+WORDS = by_patterns(PATTERNS, "no")
 
 
 def write(project: Project, address: str, **settings: Any) -> str:
@@ -29,14 +30,14 @@ def write(project: Project, address: str, **settings: Any) -> str:
 
 @pytest.mark.slow
 def test_a_server_that_honours_the_schema_builds_all_questions(tmp_path: Path) -> None:
-    """Eight questions of the sample PDFs within 500 calls: choices come back as `{"label": "yes"}`."""
+    """Eight questions of the sample PDFs within 15 calls each: choices come back as `{"label": "yes"}`."""
     project = Project(tmp_path)
     with strict_server(WORDS) as server:
         name = write(project, server.address, n=8, clarity={"retrievers": SEARCHES}, checks={})
         done = project.fathoms("build", name, "--out", "set.json", "--json")
     assert done.returncode == 0, done.stderr + done.stdout[-2000:]
     assert len(read_questions(tmp_path / "set.json").questions) == 8
-    assert len(server.bodies(CHAT)) <= 500
+    assert len(server.bodies(CHAT)) <= 8 * 15
 
 
 @pytest.mark.slow
@@ -70,11 +71,12 @@ def test_replies_that_cannot_be_read_stop_the_build_after_ten(tmp_path: Path) ->
         spoilt["said"] = False
         done = project.fathoms("build", "--out", "set.json", "--resume")
         assert done.returncode == 0, done.stderr
-        components = asked("state facts")
+        drafts = asked("Write one question")
         (tmp_path / "set.json").unlink()
-        redone = project.fathoms("build", "--out", "set.json", "--resume", "--redo", "components")
+        redone = project.fathoms("build", "--out", "set.json", "--resume", "--redo", "drafts")
         assert redone.returncode == 0, redone.stderr
-        assert asked("state facts") == 2 * components
-    wrong = project.fathoms("build", "--out", "set.json", "--update", "--redo", "component")
+        again = [one for one in read_drafts(tmp_path / "set.json") if one.question.answerable]
+        assert asked("Write one question") - drafts == len(again)
+    wrong = project.fathoms("build", "--out", "set.json", "--update", "--redo", "draft")
     assert wrong.returncode == 2
-    assert "components" in wrong.stderr
+    assert "drafts" in wrong.stderr

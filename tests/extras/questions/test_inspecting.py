@@ -13,9 +13,10 @@ from fathoms.extras.questions.inspecting import (
     SINGLE_HOP,
     Asked,
     Item,
+    Verdict,
     inspect,
     plan,
-    read_verdict,
+    read_verdicts,
 )
 from fathoms.extras.questions.source_words import source_named
 from fathoms.judges.llm import LLMJudge
@@ -58,7 +59,7 @@ NAMES = {
 def prompted(question: Question, item: str) -> str:
     """The prompt about one item of a question, which is the key of a script."""
     planned = plan([question], DOCUMENTS)
-    return planned.prompt(Asked(question.id, item)).messages[0].text
+    return planned.prompt(Asked(question.id, (item,))).messages[0].text
 
 
 def says(verdict: bool, reason: str = "") -> str:
@@ -100,14 +101,14 @@ def test_evidence_comes_first_and_the_item_last() -> None:
     same = TALL.model_copy(update={"id": "other", "text": "Is the Varn tower tall?"})
     apart = TALL.model_copy(update={"id": "apart", "evidence": (Evidence(document="a.pdf", page=2),)})
     asked = plan([TALL, apart, same], DOCUMENTS).asked
-    order = [one.question for one in asked if one.item == "significant"]
+    order = [one.question for one in asked if one.items == ("significant",)]
     assert order in (["tall", "other", "apart"], ["apart", "tall", "other"])  # those of one page in a row
 
 
 def test_a_question_that_names_its_source_fails_without_a_model() -> None:
     named = TALL.model_copy(update={"text": "How tall is the Varn tower according to the table?"})
     planned = plan([named], DOCUMENTS)
-    assert [asked.item for asked in planned.asked] == ["self-contained", "natural", "significant"]
+    assert [asked.items for asked in planned.asked] == [("self-contained",), ("natural",), ("significant",)]
     found = inspect([named], DOCUMENTS, scripted(says(True)))["tall"]
     assert found.failed is not None
     assert (found.failed.item, found.failed.reason) == ("no-source", 'it says "according to the table"')
@@ -133,12 +134,34 @@ def test_unanswerable_questions_and_variants() -> None:
     none = TALL.model_copy(update={"id": "none", "answerable": False, "answers": (), "evidence": ()})
     other = variant(TALL, "rewritten", "What is the height of the Varn tower?")
     asked = plan([none, other], DOCUMENTS).asked
-    assert asked == [Asked("none", item) for item in ("self-contained", "no-source", "natural")]
+    assert asked == [Asked("none", (item,)) for item in ("self-contained", "no-source", "natural")]
 
 
 def test_replies() -> None:
     replies = ('{"verdict": "yes", "reason": "a  b"}', '{"verdict": "No"}', "yes", '{"verdict": "maybe"}')
-    assert list(map(read_verdict, replies)) == [(True, "a b"), (False, ""), None, None]
+    yes, no = {"": Verdict(True, "a b")}, {"": Verdict(False, "")}
+    assert list(map(read_verdicts, replies)) == [yes, no, None, None]
+
+
+def test_items_that_are_shown_the_same_are_asked_in_one_call() -> None:
+    """One call has the evidence and one has not; each item fails alone, and one without a verdict is not
+    judged."""
+    asked = plan([TALL, BORN], DOCUMENTS, together=True).asked
+    assert sorted(one.items for one in asked if one.question == "tall") == [
+        ("self-contained", "no-source", "natural"),
+        ("significant",),
+    ]
+    assert [one.items for one in asked if one.question == "born"] == [tuple(NAMES[MULTI_HOP])]
+    good = {"reason": "", "verdict": "yes"}
+    alone = {"self-contained": {"reason": "Whose?", "verdict": "no"}, "natural": good}
+    judge = LLMJudge(model=ScriptedModel(replies={"significant in": says(True)}, default=json.dumps(alone)))
+    found = inspect([TALL], DOCUMENTS, judge, together=True)["tall"]
+    assert [(check.item, check.passed, check.reason) for check in found.checks] == [
+        ("self-contained", False, "Whose?"),
+        ("significant", True, ""),
+        ("natural", True, ""),
+    ]
+    assert found.unjudged == {"no-source": "the reply has no verdict on it"}
 
 
 NAMED = {

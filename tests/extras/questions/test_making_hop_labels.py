@@ -64,6 +64,12 @@ def labelled(tmp_path: Path) -> Iterator[Labelled]:
 
         def label(*holds: tuple[int, str, str], draft: Draft = DRAFT, fails: bool = False) -> Draft:
             patterns = {f"Page {page} of {name}.*{step}": "yes" for page, name, step in holds}
+            for asked in (WHO, WHERE):  # the judge who does not know the answers finds these in other words
+                pages = [(name, page) for page, name, step in holds if step == asked]
+                shown = [rf"\[(\d+)\] Page {page} of the document {name}.*" for name, page in sorted(pages)]
+                rows = [rf'{{"passage": \{at}, "answer": "?"}}' for at in range(1, len(pages) + 1)]
+                said = f'{{"answers": [{", ".join(rows)}]}}'
+                patterns["".join(shown) + f"Which of these.*{asked}"] = said
             model = ScriptedModel(
                 patterns=patterns, default="no", fail_on={"Page 1 of a.pdf": "no reply"} if fails else {}
             )

@@ -142,11 +142,14 @@ def test_components_take_turns_by_document() -> None:
 
 
 def test_components_without_a_fact_are_not_asked_about(cache: Cache) -> None:
-    both = [component(), component("varn.pdf")]
-    model = asker(cache, (f"{SERVICE}\n\nDoes this passage", "Yes."), ("Does this passage", "perhaps"))
-    found = single.worth_asking(both, model)
-    assert [check.passed for check in found.values()] == [True, False]
-    assert found[both[1]].reason == "the reply cannot be used: 'perhaps'"
+    """The model says it in the reply that would have the question."""
+    said = json.dumps({"worth": "no", "question": "", "answer": "", "quote": ""})
+    failed = draft(cache, ('("worth")', said)).failed
+    assert failed is not None
+    assert failed.name == "components: worth asking about"
+    model = asker(cache, ("worth", said), GOOD)
+    ((_, made),) = single.drafted([component()], documents(), model, judged=False)
+    assert made.failed is None
 
 
 def test_half_a_character_in_a_reply_is_replaced(cache: Cache) -> None:
@@ -182,17 +185,26 @@ NEW = "How often do two people service the Lune pump of the north hall?"
 
 
 VAGUE = ("too vague, because", NEW)
-OWN = (f"{SERVICE}\n\nDoes this page alone", "yes")
+EVERY = "every three months"
+
+
+def answers_of(*pages: int) -> str:
+    """The reply that these passages answer a question; they are the pages in order."""
+    return json.dumps({"answers": [{"passage": page, "answer": EVERY} for page in pages]})
+
+
+ASKED = "Which of these passages"
+OWN = (ASKED, answers_of(1))
 
 
 def test_a_vague_question_is_rewritten_and_judged_again(cache: Cache, tmp_path: Path) -> None:
     """Both pages answer the first version, and its own page alone the second."""
-    old = "yes or no.\n\nQuestion: How often is the Lune"
-    found = clear(cache, tmp_path, VAGUE, OWN, (old, "yes"))
+    old = "subject does not.\n\nQuestion: How often is the Lune"
+    found = clear(cache, tmp_path, VAGUE, (old, answers_of(1, 2)), OWN)
     (made,) = found.drafts
     assert made.failed is None
     assert made.question.text == NEW
-    assert found.pages == {made.question.id: frozenset({("lune.pdf", 1)})}
+    assert found.pages == {made.question.id: {("lune.pdf", 1): EVERY}}
     assert [check.item for check in made.checks if check.check == "clarity"] == [
         "its own page answers it",
         "rewritten",
@@ -202,20 +214,20 @@ def test_a_vague_question_is_rewritten_and_judged_again(cache: Cache, tmp_path: 
 
 
 def test_a_question_that_stays_vague_is_dropped(cache: Cache, tmp_path: Path) -> None:
-    (made,) = clear(cache, tmp_path, VAGUE, OWN, (f"{OTHER}\n\nDoes this page alone", "yes")).drafts
+    (made,) = clear(cache, tmp_path, VAGUE, (ASKED, answers_of(1, 2))).drafts
     assert made.failed is not None
     assert made.failed.reason == "2 pages answer it after 1 rewritings"
 
 
 def test_a_question_that_few_pages_answer_stays(cache: Cache, tmp_path: Path) -> None:
-    found = clear(cache, tmp_path, (f"{SERVICE}\n\nDoes this page alone", "yes"))
+    found = clear(cache, tmp_path, OWN)
     (made,) = found.drafts
     assert made.failed is None
-    assert found.pages == {made.question.id: frozenset({("lune.pdf", 1)})}
+    assert found.pages == {made.question.id: {("lune.pdf", 1): EVERY}}
 
 
 def test_a_question_that_its_own_page_does_not_answer_is_dropped(cache: Cache, tmp_path: Path) -> None:
-    (made,) = clear(cache, tmp_path).drafts
+    (made,) = clear(cache, tmp_path, (ASKED, answers_of(2, 7))).drafts  # there is no seventh
     assert made.failed is not None
     assert made.failed.name == "clarity: its own page answers it"
 
@@ -225,14 +237,27 @@ def test_a_rewriting_must_keep_the_rules(cache: Cache, tmp_path: Path) -> None:
         cache,
         tmp_path,
         ("too vague", "How often is the pump on this page serviced?"),
-        ("Does this page alone", "yes"),
+        (ASKED, answers_of(1, 2)),
     ).drafts
     assert made.failed is not None
     assert made.failed.name == "rules: no mention of its source"
 
 
+def test_what_is_shown_of_a_long_page_is_where_the_question_and_its_answer_stand() -> None:
+    """Of 40 sentences of ten words, the ten around the one that is asked about; a short page is whole."""
+    rows = [f"Sentence {at} speaks of the pump and of its valve." for at in range(40)]
+    rows[29] = "The Merle mesh has holes of 130 micrometres, and no more."
+    for text in ("\n".join(rows), " ".join(rows)):
+        shown = clarity.excerpt(text, "How wide are the holes of the Merle mesh? 130 micrometres")
+        assert rows[29] in shown
+        assert 90 <= len(shown.split()) <= 100
+    assert clarity.excerpt(f" {SERVICE}\n", "Who?") == SERVICE
+    unspaced = "\u6cf5\u7684\u538b\u529b\u5f88\u9ad8\u3002" * 60 + "\u9600\u95e8\u662f\u94dc\u7684\u3002"
+    assert clarity.excerpt(unspaced, "\u9600\u95e8?").endswith("\u9600\u95e8\u662f\u94dc\u7684\u3002")
+
+
 def test_a_page_that_cannot_be_judged_is_no_page_without_an_answer(cache: Cache, tmp_path: Path) -> None:
-    (made,) = clear(cache, tmp_path, ("Does this page alone", "perhaps")).drafts
+    (made,) = clear(cache, tmp_path, (ASKED, "perhaps")).drafts
     assert made.failed is not None
     assert made.failed.name == "clarity: judged"
 
@@ -350,7 +375,7 @@ def test_a_gold_answer_that_stands_nowhere_drops_the_draft(cache: Cache) -> None
 
 def test_labels_add_the_pages_that_hold_the_answer(cache: Cache) -> None:
     made = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
-    pages = {made.question.id: frozenset({("lune.pdf", 1), ("lune.pdf", 2)})}
+    pages = {made.question.id: {("lune.pdf", 1): "quarterly", ("lune.pdf", 2): "four times a year"}}
     (found,) = labels.labelled([made], pages, documents(), asker(cache, ("Does this page hold", "yes")), {})
     assert found.failed is None
     assert found.question.gold_pages == {("lune.pdf", 1), ("lune.pdf", 2)}
@@ -363,6 +388,17 @@ def test_labels_add_the_pages_that_hold_the_answer(cache: Cache) -> None:
     assert dropped.failed.name == "labels: its own page holds the answer"
 
 
+def test_a_page_whose_answer_is_the_gold_one_needs_no_further_call(cache: Cache) -> None:
+    """The judge, who did not know the answer, found it there; of other words a judge decides who knows it."""
+    made = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
+    pages = {made.question.id: {("lune.pdf", 1): "Every three months.", ("lune.pdf", 2): "each quarter"}}
+    model = asker(cache)
+    (found,) = labels.labelled([made], pages, documents(), model, {})
+    assert found.failed is None
+    assert found.question.gold_pages == {("lune.pdf", 1)}
+    assert model.journal.spent["labels"].calls == 1
+
+
 def changed(
     cache: Cache, tmp_path: Path, question: str, detail: str, other: str, *replies: tuple[str, str]
 ) -> Draft:
@@ -373,7 +409,7 @@ def changed(
         {made.question.id: component()},
         documents(),
         searches(tmp_path),
-        asker(cache, ("Change this question", said), *replies),
+        asker(cache, ("Change this question", said), (ASKED, answers_of()), *replies),
     )
     return found
 
@@ -411,7 +447,7 @@ def test_a_changed_question_that_a_page_answers_is_dropped(cache: Cache, tmp_pat
         "How often is the Merle pump of the north hall serviced?",
         "Lune",
         "Merle",
-        ("Does this page alone", "yes"),
+        OWN,
     )
     assert made.failed is not None
     assert made.failed.item == "no page answers it"

@@ -94,7 +94,7 @@ Settings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="Change a setting, such as clarity.top=5 (repeatable)."),
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens and dollars by stage.")
+    bool, typer.Option("--dry-run", help="Ask nothing; print calls, tokens, dollars and minutes.")
 ]
 Resume = Annotated[
     bool,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,12 +26,12 @@ def tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: boo
     """Print what each stage is expected to take, to make a set or to fill one up."""
     from fathoms.corpora import read_questions
     from fathoms.extras.questions.making.maker import lacking_in
-    from fathoms.extras.questions.making.planning import PASSING, planned, total
+    from fathoms.extras.questions.making.planning import PASSING, planned, speed_of, total
     from fathoms.text.amounts import dollars
 
     have = () if set_ is None else read_questions(set_).questions
     plan = planned(recipe, corpus.components.kept, lacking_in(recipe, have))
-    whole = total(plan)
+    whole = total(plan.values())
     if as_json:
         console.show_json({"stages": {name: vars(one) for name, one in plan.items()}, "total": vars(whole)})
         return
@@ -47,8 +48,14 @@ def tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: boo
             f"  {name:<13} {one.calls:>8,} calls  {one.prompt_tokens:>12,} tokens of prompts"
             f"  {one.reply_tokens:>10,} of replies  {cost}"
         )
+    speed = speed_of(recipe.model)
     console.say(
         f"if {PASSING:.0%} of the drafts pass all checks, and no reply is kept from before; nothing was asked"
+    )
+    at_once = console.amount(recipe.model.max_concurrency, "call")
+    console.say(
+        f"about {math.ceil(whole.minutes)} min, if the model takes {at_once} at once, and reads"
+        f" {speed.prompts:,.0f} tokens of prompts a second and writes {speed.replies:.0f}"
     )
 
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Reports progress; called with (stage, items done, items in total)."""
 STAGES = (
-    *("components", "drafts", "clarity", "graph", "walks", "hops", "answers", "closed-book", "checklist"),
+    *("drafts", "clarity", "graph", "walks", "hops", "answers", "closed-book", "checklist"),
     *("labels", "unanswerable", "interleaved", "update"),
 )
 """What models are asked for."""

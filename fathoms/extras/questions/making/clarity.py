@@ -1,36 +1,48 @@
 """The clarity loop: a question that many pages of the corpus answer is rewritten until few do, or dropped.
 
-As in Double-Bench (Shen et al. 2025), retrievers of different kinds search the whole corpus, a judge says of
-each page that they rank highest whether it answers the question, and a question that too many pages answer
-gets one more detail of its own page. The pages that answer the last version are its set of evidence, which
-labelling then confirms.
+As in Double-Bench (Shen et al. 2025), retrievers of different kinds search the whole corpus, a judge says
+which of the pages that they rank highest answer the question, and a question that too many pages answer gets
+one more detail of its own page. The pages that answer the last version are its set of evidence, which
+labelling then confirms. Double-Bench asks about each page; here one call has them all, of each the sentences
+that are nearest to the question, and the judge says what answer each of them gives.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from fathoms.extras.questions.labelling import YES_NO, Asked, read_label
-from fathoms.extras.questions.making.asking import Asker
-from fathoms.extras.questions.making.components import Component
+from fathoms.extras.questions.making.asking import TEXT, Asker, json_form
+from fathoms.extras.questions.making.components import SENTENCE, UNSPACED, Component, size_of
 from fathoms.extras.questions.making.drafts import Check, Draft
 from fathoms.extras.questions.making.languages import in_language
 from fathoms.extras.questions.making.single import rules
 from fathoms.extras.questions.making.wording import one_question
+from fathoms.judges.replies import read_json
+from fathoms.metrics.correctness_judged import gold_text
 from fathoms.retrieve import Index, Retriever
+from fathoms.text.folding import fold_words
 from fathoms.types import Document, Failure, Place, Prompt, Question
 
 CHECK = "clarity"
-_HOLDS = """\
-Page {page} of the document {document}:
+_AT_ONCE, _SHOWN = 20, 100
+"""The most pages of a call, and about the most words that are shown of each."""
+_ANSWERS = """\
+Passages of a collection of documents:
 
-{text}
+{passages}
 
-Does this page alone answer the question below? It does if a reader of nothing else could give an answer to
-it, right or wrong. A page that is only about the same subject does not. Answer with one word: yes or no.
+Which of these passages answer the question below by themselves? A passage does if a reader of nothing else
+could give an answer to the question, right or wrong. One that is only about the same subject does not.
 
-Question: {question}"""
+Question: {question}
+
+Reply with JSON: {{"answers": [{{"passage": the number of a passage, "answer": the answer that it gives, in a
+few words}}]}}, with one entry for each passage that answers the question, and an empty list if none does."""
+_ROW = json_form(passage={"type": "integer"}, answer=TEXT).json_schema
+_FORM = json_form(answers={"type": "array", "items": _ROW, "maxItems": _AT_ONCE})
 _REWRITE = """\
 This question is too vague, because {number} pages of the collection seem to answer it:
 
@@ -61,10 +73,18 @@ class Searches:
 
 @dataclass(frozen=True)
 class Clear:
-    """Drafts after the clarity loop, and the pages that answer each question, by its id."""
+    """Drafts after the clarity loop, and the pages that answer each question, by its id, with the answer that
+    each of them gives."""
 
     drafts: tuple[Draft, ...]
-    pages: Mapping[str, frozenset[Place]]
+    pages: Mapping[str, Mapping[Place, str]]
+
+
+class _Shown(NamedTuple):
+    """Pages that are shown at once for a question, given by its id."""
+
+    question: str
+    places: tuple[Place, ...]
 
 
 def clarified(
@@ -82,7 +102,7 @@ def clarified(
     pages answer, at most `rounds` times; what is still too vague then is dropped. So is a question that its
     own page does not answer. `components` are by the id of the question."""
     done: dict[str, Draft] = {}
-    pages: dict[str, frozenset[Place]] = {}
+    pages: dict[str, Mapping[Place, str]] = {}
     left = list(drafts)
     for turn in range(rounds + 1):
         judged = answering([draft.question for draft in left], documents, searches, asker, components)
@@ -95,7 +115,7 @@ def clarified(
                 )
                 continue
             pages[draft.question.id] = found
-            own = draft.question.gold_pages <= found
+            own = draft.question.gold_pages <= found.keys()
             draft = draft.after(Check(check=CHECK, item="its own page answers it", passed=own))
             reason = f"{len(found)} pages answer it"
             if not own or len(found) <= most:
@@ -124,36 +144,79 @@ def answering(
     asker: Asker,
     components: Mapping[str, Component] | None = None,
     stage: str = CHECK,
-) -> dict[str, frozenset[Place] | Failure]:
+) -> dict[str, dict[Place, str] | Failure]:
     """Return for each question, by its id, the pages that answer it, among those that the searches find and
-    its gold pages. A failure says that a page could not be judged. The judge is shown the component of a
-    question with its page."""
+    its gold pages, with the answer that each gives. A failure says that pages could not be judged. Of a
+    question with a component, this is what is shown of its page."""
     by_id = {question.id: question for question in questions}
     texts = {(name, page.number): page.text for name, one in documents.items() for page in one.pages}
-    asked = [
-        Asked(question.id, document, page)
-        for question, places in zip(questions, searches.pages(questions).values(), strict=True)
-        for document, page in dict.fromkeys([*sorted(question.gold_pages), *places])
-    ]
+    asked: list[_Shown] = []
+    for question, found in zip(questions, searches.pages(questions).values(), strict=True):
+        places = sorted({*found, *question.gold_pages})
+        asked += [
+            _Shown(question.id, tuple(places[at : at + _AT_ONCE])) for at in range(0, len(places), _AT_ONCE)
+        ]
 
-    def asking(item: Asked) -> Prompt:
-        own = (components or {}).get(item.question)
-        own = own if own is not None and own.place == item.place else None
-        page = texts.get(item.place, "") if own is None else own.whole
-        about = {"page": item.page, "document": item.document, "text": page}
-        return asker.showing(own, _HOLDS.format(**about, question=by_id[item.question].text), YES_NO)
+    def asking(item: _Shown) -> Prompt:
+        question, own = by_id[item.question], (components or {}).get(item.question)
+        about = f"{question.text} {gold_text(question) or ''}"
+        shown = []
+        for number, (document, page) in enumerate(item.places, 1):
+            if own is not None and own.place == (document, page):
+                text = own.text.strip() or "(see the picture)"
+            else:
+                text = excerpt(texts.get((document, page), ""), about)
+            shown.append(f"[{number}] Page {page} of the document {document}:\n{text}")
+        request = _ANSWERS.format(passages="\n\n".join(shown), question=question.text)
+        return asker.showing(own if own is not None and own.place in item.places else None, request, _FORM)
 
-    asked.sort(key=lambda item: item.place)  # pages are the common beginning of neighbouring prompts
-    said = asker.ask(stage, asked, asking, read_label, judging=True)
-    by_question: dict[str, dict[Asked, bool | Failure]] = {question.id: {} for question in questions}
+    said = asker.ask(stage, asked, asking, _read, judging=True)
+    answers: dict[str, dict[Place, str] | Failure] = {question.id: {} for question in questions}
     for item in asked:
-        by_question[item.question][item] = said[item]
-    found: dict[str, frozenset[Place] | Failure] = {}
-    for question in questions:
-        own = by_question[question.id]
-        failed = next((one for one in own.values() if isinstance(one, Failure)), None)
-        found[question.id] = failed or frozenset(item.place for item, yes in own.items() if yes is True)
-    return found
+        reply, known = said[item], answers[item.question]
+        if isinstance(reply, Failure):
+            answers[item.question] = reply
+        elif not isinstance(known, Failure):
+            numbered = enumerate(item.places, 1)
+            known.update({place: reply[number] for number, place in numbered if reply.get(number)})
+    return answers
+
+
+def _read(reply: str) -> dict[int, str] | None:
+    """Read which passages give which answers, by their numbers; `None` for a reply that does not say it."""
+    data = read_json(reply)
+    rows = data.get("answers") if isinstance(data, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return None
+    found = [(row.get("passage"), " ".join(str(row.get("answer") or "").split())) for row in rows]
+    return {number: answer for number, answer in found if isinstance(number, int)}
+
+
+def excerpt(text: str, about: str) -> str:
+    """Return the neighbouring sentences of a page, about `_SHOWN` words, that have most of what is asked
+    about; words that stand in few of its sentences count for more. A short page is returned as it is."""
+    if size_of(text) <= _SHOWN:
+        return text.strip()
+    wanted = _words(about)
+    pieces = [one for line in text.splitlines() for one in SENTENCE.split(line) if one.strip()]
+    words = [_words(piece) & wanted for piece in pieces]
+    sizes = list(map(size_of, pieces))
+    often = Counter(word for row in words for word in row)
+    best, most, end, size = (0, 1), -1.0, 0, 0
+    for start in range(len(pieces)):
+        while end < len(pieces) and (end == start or size + sizes[end] <= _SHOWN):
+            size += sizes[end]
+            end += 1
+        worth = sum(1 / often[word] for word in set().union(*words[start:end]))
+        if worth > most:
+            best, most = (start, end), worth
+        size -= sizes[start]
+    return "\n".join(pieces[slice(*best)])
+
+
+def _words(text: str) -> set[str]:
+    """Return the words of a text, and the letters of scripts that are written without spaces."""
+    return {*fold_words(text, hyphens=True).split(), *UNSPACED.findall(text)}
 
 
 def _rewritten(

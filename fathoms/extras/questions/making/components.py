@@ -31,9 +31,10 @@ _TITLE, _NEAR = 25, 50
 """The words of the beginning of a document, and those on each side of a component, that prompts have."""
 _EDGE = 2
 """The lines at the top and at the bottom of a page that may be running heads."""
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 """Letters of scripts that are written without spaces: Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])")
+SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[\u3002\uff01\uff1f])")
+"""Where one sentence of a line ends and the next begins."""
 _SHARE = 0.4
 """The share of the lines of a piece by which it is a table of contents or a list of references."""
 
@@ -115,10 +116,10 @@ def unfit(component: Component) -> str | None:
     """Return the reason why no question can be about a component, `None` if one can."""
     text = component.text
     if component.modality == "figure":
-        return None if component.image is not None or _size(text) >= SHORTEST else "figure without picture"
+        return None if component.image is not None or size_of(text) >= SHORTEST else "figure without picture"
     if component.modality == "table":
         return None if len(re.findall(r"\w+", text)) >= _CELLS else "too short"
-    if _size(text) < SHORTEST:
+    if size_of(text) < SHORTEST:
         return "too short"
     lines = [line for line in text.splitlines() if line.strip()]
     if _share(_CONTENTS, lines) >= _SHARE:
@@ -190,8 +191,8 @@ def _pieces(page: Page, running: frozenset[str]) -> Iterator[tuple[Modality, str
 def _passages(lines: Sequence[str], running: frozenset[str]) -> Iterator[str]:
     """Divide lines into passages of about the same number of words, without running heads."""
     left = [line for line in lines if line.strip() and _plain(line) not in running]
-    left = [part for line in left for part in (_SENTENCE.split(line) if _size(line) > LONGEST else [line])]
-    words = sum(map(_size, left))
+    left = [part for line in left for part in (SENTENCE.split(line) if size_of(line) > LONGEST else [line])]
+    words = sum(map(size_of, left))
     if not words:
         return
     target = words / -(-words // LONGEST)
@@ -199,7 +200,7 @@ def _passages(lines: Sequence[str], running: frozenset[str]) -> Iterator[str]:
     size = 0
     for line in left:
         passage.append(line)
-        size += _size(line)
+        size += size_of(line)
         if size >= target:
             yield "\n".join(passage)
             passage, size = [], 0
@@ -207,9 +208,9 @@ def _passages(lines: Sequence[str], running: frozenset[str]) -> Iterator[str]:
         yield "\n".join(passage)
 
 
-def _size(text: str) -> int:
+def size_of(text: str) -> int:
     """Return the number of words of a text; in scripts without spaces, two characters count as a word."""
-    return len(_UNSPACED.sub(" ", text).split()) + len(_UNSPACED.findall(text)) // 2
+    return len(UNSPACED.sub(" ", text).split()) + len(UNSPACED.findall(text)) // 2
 
 
 def _running_lines(document: Document) -> frozenset[str]:

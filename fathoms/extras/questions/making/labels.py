@@ -1,5 +1,7 @@
-"""The evidence of drafts: all pages that hold the gold answer, as a judge says who knows the answer.
+"""The evidence of drafts: all pages that hold the gold answer.
 
+A page holds it if the judge, who did not know it, found it there (`clarity.answering`) by the rule of the
+scorer. Of a page that answers in other words, and of the gold page, a judge who knows the answer says it.
 Of multi-hop questions, these are the pages that hold the answer of each step: Double-Bench (Shen et al. 2025)
 labels a set of pages for each hop, since any of them is enough for it. Pages that nobody looked at can also
 open a shortcut: where one page turns out to hold all hops, the question is dropped.
@@ -11,10 +13,11 @@ from collections.abc import Mapping, Sequence
 
 from fathoms.extras.questions.labelling import Asked, pages_to_ask, prompt_for, prompts_about, read_label
 from fathoms.extras.questions.making.asking import Asker
-from fathoms.extras.questions.making.clarity import Searches
+from fathoms.extras.questions.making.clarity import Searches, answering
 from fathoms.extras.questions.making.components import Component
 from fathoms.extras.questions.making.drafts import Check, Draft
 from fathoms.extras.questions.making.hop_drafts import CROSS_DOCUMENT, MULTI_HOP
+from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.types import Document, Evidence, Failure, Place, Prompt, Question
 
 CHECK = "labels"
@@ -22,24 +25,27 @@ CHECK = "labels"
 
 def labelled(
     drafts: Sequence[Draft],
-    pages: Mapping[str, frozenset[Place]],
+    pages: Mapping[str, Mapping[Place, str]],
     documents: Mapping[str, Document],
     asker: Asker,
     components: Mapping[str, Component],
     first: int | None = 0,
 ) -> list[Draft]:
-    """Return drafts with all pages as evidence that hold their answers. Judged are those of `pages`, by the
-    id of the question, and those of the corpus that BM25 ranks among the `first`; all pages if `first` is
-    `None`. A draft whose own page does not hold its answer is dropped."""
+    """Return drafts with all pages as evidence that hold their answers. Looked at are those of `pages`, by
+    the id of the question, with the answer that each gives, and those of the corpus that BM25 ranks among
+    the `first`; all pages if `first` is `None`. A draft whose own page does not hold its answer is
+    dropped."""
     questions = [draft.question.model_copy(update={"files": ()}) for draft in drafts]
+    known = {question.id: agreeing(question, pages.get(question.id, {})) for question in questions}
     asked = {
-        Asked(question.id, *place): None
+        Asked(question.id, *place)
         for question in questions
-        for place in sorted(pages.get(question.id, frozenset()) | question.gold_pages)
+        for place in pages.get(question.id, {}).keys() | question.gold_pages
     }
     if first is None or first:
-        asked |= dict.fromkeys(pages_to_ask(questions, documents, first))
-    items = sorted(asked, key=lambda item: item.place)  # a page is the common beginning of its prompts
+        asked |= set(pages_to_ask(questions, documents, first))
+    items = sorted(item for item in asked if item.place not in known[item.question])
+    items.sort(key=lambda item: item.place)  # a page is the common beginning of its prompts
     by_id = {question.id: question for question in questions}
     plain = prompts_about(questions, documents)
 
@@ -59,8 +65,17 @@ def labelled(
         own = by_question[draft.question.id]
         failed = next((one for one in own.values() if isinstance(one, Failure)), None)
         holds = {item.place for item, yes in own.items() if yes is True}
-        made.append(_with_pages(draft, holds, failed))
+        made.append(_with_pages(draft, holds | known[draft.question.id], failed))
     return made
+
+
+def agreeing(question: Question, answers: Mapping[Place, str]) -> frozenset[Place]:
+    """Return the pages whose answers are right by the gold answer of a question and the scorer."""
+    return frozenset(
+        place
+        for place, answer in answers.items()
+        if question.answers and phrase_recall(answer, question.answers, "word").value == 1
+    )
 
 
 def _with_pages(draft: Draft, holds: set[Place], failed: Failure | None) -> Draft:
@@ -86,13 +101,15 @@ def labelled_hops(
     dropped if these do not hold the answers of their steps, or if one page holds all of them. A question
     whose steps are all answered in one document becomes one of the category `Multi-Hop`."""
     steps = {(draft.question.id, at): one for draft in drafts for at, one in _steps(draft.question).items()}
-    found = searches.pages(list(steps.values()))
+    found = answering(list(steps.values()), documents, searches, asker, stage=CHECK)
+    answers = {id: {} if isinstance(one, Failure) else one for id, one in found.items()}
+    known = {one.id: agreeing(one, answers[one.id]) for one in steps.values()}
     items = sorted(
         (
             Asked(one.id, *place)
             for one in steps.values()
-            for place in one.gold_pages | set(found[one.id])
-            if place[0] in documents
+            for place in (one.gold_pages | answers[one.id].keys()) - known[one.id]
+            if place[0] in documents and not isinstance(found[one.id], Failure)
         ),
         key=lambda item: (item.place, item.question),  # a page is the common beginning of its prompts
     )
@@ -107,12 +124,15 @@ def labelled_hops(
     made = []
     for draft in drafts:
         own = by_draft[draft.question.id]
-        failed = (said[item] for one in own.values() for item in by_step[one.id])
-        if (failure := next((one for one in failed if isinstance(one, Failure)), None)) is not None:
+        replies = [found[one.id] for one in own.values()]
+        judged = [said[item] for one in own.values() for item in by_step[one.id]]
+        if (
+            failure := next((one for one in (*replies, *judged) if isinstance(one, Failure)), None)
+        ) is not None:
             made.append(draft.after(Check(check=CHECK, item="judged", passed=False, reason=failure.message)))
             continue
         holds = {
-            at: frozenset(item.place for item in by_step[one.id] if said[item] is True)
+            at: known[one.id] | {item.place for item in by_step[one.id] if said[item] is True}
             for at, one in own.items()
         }
         made.append(_with_hop_pages(draft, own, holds) if own else draft)

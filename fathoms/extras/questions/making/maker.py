@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
 LEAST = 4
-"""The fewest drafts of a batch."""
+"""The fewest drafts of a batch of questions without an answer."""
 STEERED = ("document", "modality")
 """The properties of a question that are known before it is drafted."""
 Keep = Callable[[Sequence[Draft]], None]
@@ -176,6 +176,8 @@ class _Making:
         enough = math.ceil(wanted * (1 + self.recipe.balance.spare))
         left, allowed = list(queue), wanted * self.recipe.drafts.most
         made = kept = 0
+        at_once = max(self.asker.model.max_concurrency, self.asker.judge.max_concurrency)
+        wave = at_once  # small at first, so that the first question is there soon
         while made < allowed:
             short = self._short(wanted)
             # when there are enough, all that is missing is what the target names
@@ -185,7 +187,8 @@ class _Making:
             if not useful:
                 break
             missing = max(enough - kept, *short.values(), 1)
-            size = max(LEAST, math.ceil(missing * self._needed(made, kept)))
+            size = min(wave, math.ceil(missing * self._needed(made, kept)))
+            wave *= 2 if at_once > 1 else 1
             batch = self._next(useful, min(size, allowed - made))
             asked = set(batch)
             left = [one for one in left if one not in asked]
@@ -193,6 +196,7 @@ class _Making:
             made += len(batch)
             kept += sum(draft.failed is None for draft in drafts)
             self._keep(drafts)
+            self.asker.progress("questions", min(kept, enough), enough)
 
     def _next(self, components: Sequence[Component], size: int) -> Sequence[Component]:
         """Return so many of the components, those that the target lacks most first."""
@@ -300,12 +304,18 @@ class _Making:
     def _drafted(self, batch: Sequence[Component]) -> list[Draft]:
         """Draft a question on each component, and put it through all stages."""
         recipe, language = self.recipe, self.recipe.drafts.language
-        worth = single.worth_asking(batch, self.asker) if recipe.components.judge else {}
-        left = [one for one in batch if one not in worth or worth[one].passed]
-        pairs = single.drafted(left, self.corpus.documents, self.asker, language)
+        pairs = single.drafted(
+            batch, self.corpus.documents, self.asker, language, judged=recipe.components.judge
+        )
         self.components |= {draft.question.id: component for component, draft in pairs}
-        drafts = [draft for _, draft in pairs]
-        pages: dict[str, frozenset[Place]] = {}
+        drafts = self._through([draft for _, draft in pairs], self._no_duplicates)
+        drafts = self._through(
+            drafts,
+            partial(answers.answered, components=self.components, asker=self.asker, language=language),
+        )
+        # what costs most, the pages of a question, comes last
+        drafts = self._checked(drafts)
+        pages: dict[str, Mapping[Place, str]] = {}
 
         def clear(left: Sequence[Draft]) -> Sequence[Draft]:
             found = clarity.clarified(
@@ -319,24 +329,20 @@ class _Making:
                 language=language,
             )
             pages.update(found.pages)
-            return found.drafts
+            before = {draft.question for draft in left}
+            new = [draft for draft in found.drafts if draft.question not in before]
+            again = self._checked(self._through(new, self._no_duplicates))
+            checked = {draft.question.id: draft for draft in again}
+            return [checked.get(draft.question.id, draft) for draft in found.drafts]
 
         drafts = self._through(drafts, clear)
-        drafts = self._through(drafts, self._no_duplicates)
-        drafts = self._through(
-            drafts,
-            partial(answers.answered, components=self.components, asker=self.asker, language=language),
-        )
-        drafts = self._checked(drafts)
         first = None if recipe.labels.first == "all" else recipe.labels.first
-        drafts = self._through(
+        return self._through(
             drafts,
             lambda left: labels.labelled(
                 left, pages, self.corpus.documents, self.asker, self.components, first
             ),
         )
-        dropped = [single.placeholder(one).after(check) for one, check in worth.items() if not check.passed]
-        return [*dropped, *drafts]
 
     def _checked(self, drafts: list[Draft]) -> list[Draft]:
         """Put drafts that have their gold answers through the checks that any question must pass."""
@@ -364,6 +370,7 @@ class _Making:
                 LLMJudge(model=self.recipe.judge or self.recipe.model),
                 asker.journal,
                 partial(asker.progress, CHECKLIST),
+                together=True,
             )
         made = []
         for draft in left:

@@ -27,7 +27,7 @@ class ComponentsStage(Settings):
     most_pages: int | None = Field(default=None, ge=1)
     """Documents with more pages are left out."""
     judge: bool = True
-    """Whether a model says of each component, before a question is drafted, whether it states anything worth
+    """Whether the model says of each component, before it drafts a question, whether it states anything worth
     asking for."""
     dpi: int = Field(default=150, ge=20, le=600)
     """Resolution of the pictures of figures and tables in dots per inch."""

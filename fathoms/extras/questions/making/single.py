@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fathoms.extras.questions.drafting import QUESTION_MARKS
-from fathoms.extras.questions.labelling import YES_NO, read_label
 from fathoms.extras.questions.making.asking import TEXT, Asker, json_form, texts_in
 from fathoms.extras.questions.making.components import Component
 from fathoms.extras.questions.making.drafts import Check, Draft
@@ -30,9 +29,11 @@ from fathoms.types import Box, Document, Evidence, Failure, Page, Prompt, Questi
 CATEGORIES = {"text": "Text-Only", "table": "Tables", "figure": "Images"}
 """The category of questions on each kind of component, named as in FATHOMS."""
 _WORTH = """\
-Does this {named} state facts that somebody would look up, and that a question with one short answer could ask
-for? Headings, lists of names, notes on the layout and sentences without a fact do not. Answer with one word:
-yes or no."""
+First say whether this {named} states facts that somebody would look up, and that a question with one short
+answer could ask for ("worth"). Headings, lists of names, notes on the layout and sentences without a fact do
+not; then the rest of your reply is empty.
+
+"""
 _ASK = """\
 Write one question that this {named} answers, for people who search a large collection of documents.
 - It must be understood without the page: call things by their full names, with year, place or product where
@@ -41,9 +42,11 @@ Write one question that this {named} answers, for people who search a large coll
 - It does not mention where the answer stands: no "this {named}", "the document", "the page" or "the text".
 - It is put as a person would ask it, and has one short answer.
 {language}
-Reply with JSON: {{"question": the question, "answer": the answer in a few words, taken from the {named},
-"quote": the words of the {named} that hold the answer, copied exactly}}"""
-_FORM = json_form(question=TEXT, answer=TEXT, quote=TEXT)
+Reply with JSON: {{{worth}"question": the question, "answer": the answer in a few words, taken from the
+{named}, "quote": the words of the {named} that hold the answer, copied exactly}}"""
+_PARTS = {"question": TEXT, "answer": TEXT, "quote": TEXT}
+_FORM = json_form(**_PARTS)
+_FORM_WORTH = json_form(worth={"type": "string", "enum": ["yes", "no"]}, **_PARTS)
 _LIKE = 0.9
 """How similar a piece of the page must be to a quote that does not stand there, to be put in its place."""
 
@@ -68,31 +71,27 @@ def order(components: Sequence[Component], seed: int) -> list[Component]:
     return [one for _, _, one in sorted((each for row in turns for each in row), key=lambda each: each[:2])]
 
 
-def worth_asking(components: Sequence[Component], asker: Asker) -> dict[Component, Check]:
-    """Return for each component whether it states something that a question can ask for. One that could not
-    be judged is not passed."""
-
-    def asking(component: Component) -> Prompt:
-        return asker.about(component, _WORTH.format(named=_named(component)), YES_NO)
-
-    found = asker.ask("components", components, asking, read_label, judging=True)
-    return {
-        component: Check(check="components", item="judged", passed=False, reason=said.message)
-        if isinstance(said, Failure)
-        else Check(check="components", item="worth asking about", passed=said)
-        for component, said in found.items()
-    }
-
-
 def drafted(
-    components: Sequence[Component], documents: Mapping[str, Document], asker: Asker, language: str = "same"
+    components: Sequence[Component],
+    documents: Mapping[str, Document],
+    asker: Asker,
+    language: str = "same",
+    *,
+    judged: bool = True,
 ) -> list[tuple[Component, Draft]]:
     """Return a draft for each component, with the verdicts of the rules. One that the model could not write
-    has the component as its question, and the reason."""
+    has the component as its question, and the reason. With `judged`, the model first says whether the
+    component states something that a question can ask for."""
 
     def asking(component: Component) -> Prompt:
-        wanted = in_language(language, component.page_text)
-        return asker.about(component, _ASK.format(named=_named(component), language=wanted), _FORM)
+        named = _named(component)
+        ask = _ASK.format(
+            named=named,
+            language=in_language(language, component.page_text),
+            worth='"worth": "yes" or "no", ' if judged else "",
+        )
+        first = _WORTH.format(named=named) if judged else ""
+        return asker.about(component, first + ask, _FORM_WORTH if judged else _FORM)
 
     found = asker.ask("drafts", components, asking, _read)
     return [(one, _draft(one, found[one], documents, language, seen=asker.shows(one))) for one in components]
@@ -168,7 +167,10 @@ def _named(component: Component) -> str:
 
 
 def _read(reply: str) -> Written | None:
-    """Read a draft; `None` if it lacks anything."""
+    """Read a draft, an empty one for a component that is not worth asking about; `None` if it lacks
+    anything."""
+    if (texts_in(reply, "worth") or ("",))[0].lower() == "no":
+        return Written("", "", "")
     found = texts_in(reply, *Written._fields)
     return None if found is None else Written(*found)
 
@@ -185,6 +187,8 @@ def _draft(
     empty = placeholder(component)
     if isinstance(said, Failure):
         return empty.after(Check(check="drafts", item="written", passed=False, reason=said.message))
+    if not said.question:
+        return empty.after(Check(check="components", item="worth asking about", passed=False))
     page = next(one for one in documents[component.document].pages if one.number == component.page)
     evidence = evidence_for(component, said.quote, page, seen=seen)
     question = empty.question.model_copy(

@@ -11,7 +11,7 @@ from fathoms.extras.questions.making.components import Component
 from fathoms.extras.questions.making.drafts import Check, Draft
 from fathoms.extras.questions.making.single import rules
 from fathoms.metrics.phrase_recall import phrase_recall
-from fathoms.types import Document, Failure, Prompt, Question
+from fathoms.types import Document, Failure, Place, Prompt, Question
 
 CHECK = "unanswerable"
 _ASK = """\
@@ -108,7 +108,7 @@ def _without(text: str, detail: str) -> str:
     return " ".join(text.lower().replace(detail.lower(), " ").split()).strip(" ?")
 
 
-def _judged(draft: Draft, found: frozenset[tuple[str, int]] | Failure) -> Draft:
+def _judged(draft: Draft, found: Mapping[Place, str] | Failure) -> Draft:
     """Return a draft with the verdict whether a page answers it."""
     if isinstance(found, Failure):
         return draft.after(Check(check=CHECK, item="judged", passed=False, reason=found.message))
