@@ -157,6 +157,7 @@ ROOMS: dict[Room, tuple[str, ...]] = {
         "fathoms.metrics.reference.rouge:MirageRougeL",
         "fathoms.metrics.reference.similarity:SemanticSimilarity",
         "fathoms.metrics.reference.short_long:SHORT_LONG",
+        "fathoms.metrics.listed:LISTED",
         "fathoms.metrics.injections:INJECTIONS",
         "fathoms.metrics.premise:PremiseAdopted",
         "fathoms.metrics.reference.bertscore:BertScore",

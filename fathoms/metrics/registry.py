@@ -27,6 +27,7 @@ from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHall
 from fathoms.metrics.claims.umbrela import UMBRELA
 from fathoms.metrics.injections import INJECTIONS
 from fathoms.metrics.length_support import is_support
+from fathoms.metrics.listed import LISTED
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.names import BY_EVIDENCE, GOLD_PAGES
 from fathoms.metrics.quotes.metrics import MMDOCRAG
@@ -77,6 +78,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "mmdocrag-quality-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(QUALITY_METRICS)),
     "injections": _kinds(INJECTIONS),
     "short-long": _kinds(SHORT_LONG),
+    "listed": _kinds(LISTED),
     "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
 }
 """Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""

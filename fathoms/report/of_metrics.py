@@ -83,6 +83,14 @@ _ALL = (
         " claims in the long one explains more than was read; n: questions",
     ),
     _Table(
+        "listed",
+        "Answers that are a number or a list",
+        ("number-exact", "list-precision", "list-recall", "list-f1"),
+        (),
+        "of what an answer lists, precision is the share that is in the gold list, and recall the share of"
+        " the gold list that it lists; n: the questions that have a value",
+    ),
+    _Table(
         "planted",
         "Planted instructions",
         PLANTED,
