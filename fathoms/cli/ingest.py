@@ -89,10 +89,10 @@ def _ingest(
         )
         found.assess(corpus.select())
     seconds = round(time.perf_counter() - started, 3)
-    told = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked}
+    figures = {**found.report(), **found.notes, "seconds": seconds, "cached": not worked}
     if shared := shared_cache(cache):
-        told["shared_cache"] = shared.plain()
-    return {"name": experiment.name, **told}, found
+        figures["shared_cache"] = shared.plain()
+    return {"name": experiment.name, **figures}, found
 
 
 class ParsingRemark(logging.Handler):

@@ -38,18 +38,18 @@ class Difference:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of figures over the pairs must know."""
-        noted = []
+        notes = []
         if self.by_text:
-            noted.append(
+            notes.append(
                 f"{self.by_text} questions are matched by their texts, because their ids do not stand in the"
                 " question file: 'fathoms questions check FILE --fix' writes them"
             )
         if found := [name for name, what in self.changes.items() if "evidence" in what]:
-            noted.append(
+            notes.append(
                 f"the evidence of {len(found)} questions differs ({some_of(found)}): metrics of retrieval are"
                 " measured by other pages"
             )
-        return tuple(noted)
+        return tuple(notes)
 
     def lines(self) -> list[str]:
         """Say what differs in words, a line for each kind of change."""

@@ -557,15 +557,15 @@ def count_notes(runs: Iterable[QuestionScores], metrics: Iterable[str]) -> tuple
     `argue.nugget-coverage of RUN: 3 nuggets that a language model drafted`, and that verdicts are missing.
     """
     asked = list(metrics)
-    noted: dict[tuple[str, str], list[str]] = {}
+    metrics_of: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         for metric, kind in ((name, run.metrics[name]) for name in asked if name in run.metrics):
             whats = [f"{count} {what}" for what, count in kind.counted.items()]
             if kind.unjudged:
                 whats.append(f"{kind.unjudged:.1%} of what it rests on has no verdict of the judge")
             for what in whats:
-                noted.setdefault((names(run), what), []).append(metric)
-    return tuple(f"{', '.join(listed)} of {run}: {what}" for (run, what), listed in noted.items())
+                metrics_of.setdefault((names(run), what), []).append(metric)
+    return tuple(f"{', '.join(listed)} of {run}: {what}" for (run, what), listed in metrics_of.items())
 
 
 def parser_notes(baseline: QuestionScores, runs: Iterable[QuestionScores], *, old: bool) -> tuple[str, ...]:

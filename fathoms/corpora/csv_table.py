@@ -44,7 +44,7 @@ _TRUTH = {
 _INDEX = "_left_out"
 """The name of a column that is left out, such as the index of pandas."""
 _EXCEL = re.compile(r"\ufeff?sep=([,;\t])\s*", re.IGNORECASE)
-"""The first line by which Excel is told the separator."""
+"""The first line that names the separator for Excel."""
 SEPARATORS = (",", ";", "\t")
 _KNOWN = (*QuestionRow.model_fields, "text", OPTIONS, RIGHT)
 _JSON = ("evidence", "steps", "nuggets", "facts", "quotes", "metadata")

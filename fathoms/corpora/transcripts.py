@@ -212,7 +212,7 @@ def with_recordings(paths: Iterable[Path]) -> tuple[list[Path], tuple[str, ...]]
     warnings: list[str] = []
     for path in paths:
         if path.suffix.lower() in TRANSCRIPTS and path.is_file():
-            path, told = recording(path)
-            warnings += told
+            path, found_warnings = recording(path)
+            warnings += found_warnings
         found.append(path)
     return found, tuple(warnings)

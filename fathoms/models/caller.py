@@ -180,8 +180,8 @@ class Caller:
                 failure = TimedOutError(f"no reply within {self.timeout:g} s")
             seconds = time.perf_counter() - started
             self._count(retries)
-            told = to_failure(failure)
-            calls.append(described(None, attempts=attempts, seconds=seconds, error=told, retries=retries))
+            problem = to_failure(failure)
+            calls.append(described(None, attempts=attempts, seconds=seconds, error=problem, retries=retries))
             if failure is error:
                 raise
             raise failure from None

@@ -73,7 +73,7 @@ def questions_cached(
     embedder: PageEmbedder, texts: Sequence[str], cache: Cache, how: EmbeddingCalls | None = None
 ) -> list[Vectors]:
     """Return the vectors of questions, each float32 of shape (vectors, width); embeds only those that the
-    cache does not hold. `how` says how a server is called, and is told what that took."""
+    cache does not hold. `how` says how a server is called, and counts what that took."""
     if not texts:
         return []
     identity = embedder.identity()

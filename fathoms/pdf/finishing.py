@@ -80,8 +80,8 @@ def packed(document: Mapping[str, Any]) -> Packed:
 
 def text_of_pages(pages: Sequence[Mapping[str, Any]]) -> str:
     """The text of pages as runs store it, see `runs.documents.text_of_pages`."""
-    told = [{"number": page["number"], "text": page["text"]} for page in pages]
-    return json.dumps(told, ensure_ascii=False)
+    numbered = [{"number": page["number"], "text": page["text"]} for page in pages]
+    return json.dumps(numbered, ensure_ascii=False)
 
 
 def _page(number: int, page: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class ParsedDocuments:
 
     def parse(self, work: Preparation, again: Collection[str] = ()) -> None:
         """Parse the documents that are not found, and those of `again`, and store them as they come, many
-        short ones together. Only what is stored is told as parsed. Raises as `leave_out` does."""
+        short ones together. Only what is stored is reported as parsed. Raises as `leave_out` does."""
         new = [name for name in self._paths if name not in self.facts or name in again]
         if not new:
             return
@@ -288,8 +288,8 @@ _SECONDS = 0.2
 
 
 class ParseOutcomes:
-    """Gives documents to `store`, and tells of each only when it is stored, so that nothing that was told is
-    lost if this process is killed. `failed` are the files that could not be read, by name."""
+    """Gives documents to `store`, and reports each only when it is stored, so that nothing reported is lost
+    if this process is killed. `failed` are the files that could not be read, by name."""
 
     def __init__(
         self, store: Callable[[Mapping[str, Parsed]], None], tell: Callable[[str, Outcome, float], Any]
@@ -313,7 +313,7 @@ class ParseOutcomes:
         """Store the documents that wait."""
         if self._waiting:
             self._store({name: parsed for name, (parsed, _) in self._waiting.items()})
-        told, self._waiting = self._waiting, {}
-        for name, (parsed, seconds) in told.items():
+        stored, self._waiting = self._waiting, {}
+        for name, (parsed, seconds) in stored.items():
             self._tell(name, parsed, seconds)
         self._kept = time.monotonic()

@@ -102,7 +102,7 @@ def _with(scores: QuestionScores, metric: str, runs: Mapping[str, Run]) -> Quest
         if judged
         else []
     )
-    told = kind.model_copy(
+    kind = kind.model_copy(
         update={
             "direction": direction,
             "unit": UNIT,
@@ -114,7 +114,7 @@ def _with(scores: QuestionScores, metric: str, runs: Mapping[str, Run]) -> Quest
         id: one.model_copy(update={"values": {**one.values, metric: (values[id],) if id in values else ()}})
         for id, one in scores.questions.items()
     }
-    return scores.model_copy(update={"questions": questions, "metrics": {**scores.metrics, metric: told}})
+    return scores.model_copy(update={"questions": questions, "metrics": {**scores.metrics, metric: kind}})
 
 
 def _values(metric: str, correct: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, float]]:

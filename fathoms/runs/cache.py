@@ -277,7 +277,7 @@ class Cache:
         wanted = address or address_of_environment()
         if self._named is None:
             self._named = (wanted,)
-            _ = self.shared  # a package that is missing is told now
+            _ = self.shared  # a missing package is reported now
         elif self._named != (wanted,) and not self._alone:
             first, second = (name or "none" for name in (*self._named, wanted))
             raise UsageError(

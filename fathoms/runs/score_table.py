@@ -355,14 +355,14 @@ class TableMaker:
     ) -> None:
         """Add a question with its answers, their scores by profile and their values by metric."""
         question = _as_stored(question)
-        told = identity(question, written=None)
+        identified = identity(question, written=None)
         place = len(self._ids)
         self._ids.append(question.id)
         self._asked["question/category"].append(self._number("categories", question.category))
-        self._asked["question/documents"].append(self._number("documents", told.documents))
+        self._asked["question/documents"].append(self._number("documents", identified.documents))
         self._asked["question/answerable"].append(question.answerable)
         for name in ("gold", "text", "answers", "evidence"):
-            self._hashes[name] += bytes.fromhex(getattr(told, name))
+            self._hashes[name] += bytes.fromhex(getattr(identified, name))
         self._hashes["asked"] += what_is_asked(question)
         if not MARKS.isdisjoint(question.metadata):
             self._marks[question.id] = question.metadata

@@ -17,9 +17,9 @@ _LONGEST = 100
 
 
 def service_figures(
-    replies: int, told: Iterable[tuple[str, ServiceReply]], config: Mapping[str, Any]
+    replies: int, dated: Iterable[tuple[str, ServiceReply]], config: Mapping[str, Any]
 ) -> dict[str, Any] | None:
-    """Count over the replies of a run what `told` says of them, each with the time when it came; `None` if
+    """Count over the replies of a run what `dated` says of them, each with the time when it came; `None` if
     there is nothing to say.
 
     - `replies` is the number of replies.
@@ -30,7 +30,7 @@ def service_figures(
 
     Replies without a version are left out of `versions`. `config` is the configuration of the run.
     """
-    said = [reply for _, reply in sorted(told, key=lambda one: one[0])]
+    said = [reply for _, reply in sorted(dated, key=lambda one: one[0])]
     if not said:
         return None
     unmatched = Counter(name for one in said for name in one.unmatched)

@@ -73,7 +73,7 @@ def score_run(
 
     `settings` override keys of the `scoring` that the run was made with (`profile=paper`), and `metrics` are
     computed besides those of its configuration. Judgements that the run already holds are not made again;
-    `judging` says how others are obtained. `on_done` is told how many answers are scored, and of how many, if
+    `judging` says how others are obtained. `on_done` gets how many answers are scored, and of how many, if
     that takes more than a moment. If the run holds all verdicts, several processes score it where each gets
     `worth` answers or more. With an `executor`, its workers score instead of these processes, from two shares
     of questions on. With `gold`, answers are scored by it instead of by that of the run. A damaged line

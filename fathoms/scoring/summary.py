@@ -90,7 +90,7 @@ def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[
     metrics = _figures(found.pools, verdicts, names, rules.profile, categories)
     profiles = _profiles(records, scores, manifest, categories)
     counts = _counts(data, tally, says_ends=says_ends(config))
-    service = service_figures(answered, tally.told, config)
+    service = service_figures(answered, tally.services, config)
     spent = tally.sums.totals(verdicts.made if verdicts else ())  # leaves out replies from the cache
     unlabelled = tally.counts["unlabelled"] if isinstance(rules.scoring.abstention, JudgedAbstention) else 0
     unjudged = max(tally.counts["unjudged"], unlabelled)

@@ -25,7 +25,7 @@ class Tally:
 
     `asked` are the questions. Of the scores of records, equal ones are one object. `counts` are counts of
     records, `seconds` the times of the stages of those that were really asked, and `stages` the stages that
-    any record has. `told` holds what the replies of a service say about it, each with the time when it came.
+    any record has. `services` holds what the replies of a service say about it, with the time of each.
     `timed` holds the number of the question of each of `seconds`. `unlabelled` are answers without an
     abstention label. `retries` counts the requests that were sent again by cause.
     """
@@ -39,7 +39,7 @@ class Tally:
         self.seconds: dict[str, array[float]] = {}
         self.timed: dict[str, array[int]] = {}
         self.stages: set[str] = set()
-        self.told: list[tuple[str, ServiceReply]] = []
+        self.services: list[tuple[str, ServiceReply]] = []
         self._numbers = array("i")
         self._failures: dict[int, Failure] = {}
         self._bare = BareScores()
@@ -93,7 +93,7 @@ class Tally:
             if "fathoms" in row and row["fathoms"].abstention is None:
                 counts["unlabelled"] += 1
             if record.service is not None:
-                self.told.append((record.finished or "", record.service))
+                self.services.append((record.finished or "", record.service))
         counts["searched"] += record.only_searched
         counts["unread"] += any(call.unread for call in record.calls)
         if not (timings := record.timings):
@@ -160,7 +160,7 @@ class Tally:
             "seconds": {stage: packed(values) for stage, values in self.seconds.items()},
             "timed": {stage: packed(found) for stage, found in self.timed.items()},
             "stages": sorted(self.stages),
-            "told": [(time, reply.model_dump(mode="json")) for time, reply in self.told],
+            "services": [(time, reply.model_dump(mode="json")) for time, reply in self.services],
             "numbers": packed(self._numbers),
             "failures": [(index, one.model_dump(mode="json")) for index, one in self._failures.items()],
             "kept": [
@@ -200,7 +200,7 @@ class Tally:
             timed = self.timed.setdefault(stage, array("i"))
             timed += renumbered(state["timed"][stage], timed, numbers)
         self.stages.update(state["stages"])
-        self.told += [(time, ServiceReply.model_validate(reply)) for time, reply in state["told"]]
+        self.services += [(time, ServiceReply.model_validate(reply)) for time, reply in state["services"]]
         return numbers
 
 

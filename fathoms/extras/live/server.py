@@ -165,15 +165,15 @@ class _Handler(LocalHandler):
         """Send what `look` returns, at once and whenever it has changed, until nobody listens."""
         self.send(HTTPStatus.OK, None, "text/event-stream")
         self.close_connection = True
-        told, since = "", time.monotonic()
+        shown, since = "", time.monotonic()
         while not self.server.is_closing:
             try:
                 now = json.dumps(look())
             except FathomsError as error:
                 now = json.dumps({"flaw": str(error), "live": False, "following": True})
-            if now != told or time.monotonic() - since > _BREATH:
-                self.wfile.write(f"data: {now}\n\n".encode() if now != told else b": \n\n")
-                told, since = now, time.monotonic()
+            if now != shown or time.monotonic() - since > _BREATH:
+                self.wfile.write(f"data: {now}\n\n".encode() if now != shown else b": \n\n")
+                shown, since = now, time.monotonic()
             with self.server.closing:
                 self.server.closing.wait(pause)
 

@@ -183,8 +183,8 @@ def _looked_for(subject: Subject) -> Iterator[tuple[int, Question, tuple[str, ..
     for number, question in enumerate(subject.questions):
         names = subject.texts.gold_documents(question)
         answered = question.answerable and any(question.answers) and not question.is_computed
-        told = any(isinstance(form, GoldYesNo) for variant in question.answers for form in variant)
-        if names and answered and not told and not any(map(is_yes_no, question.answers)):
+        asks_yes_no = any(isinstance(form, GoldYesNo) for variant in question.answers for form in variant)
+        if names and answered and not asks_yes_no and not any(map(is_yes_no, question.answers)):
             yield number, question, names
 
 

@@ -37,12 +37,12 @@ OnStage = Callable[[str, int, int], None]
 @dataclass(frozen=True)
 class Share:
     """A share of the questions: the ids of those with a flaw and of those without, and of those of which it
-    could not be told."""
+    is not known."""
 
     flaw: str
     flawed: tuple[str, ...]
     sound: tuple[str, ...]
-    untold: tuple[str, ...]
+    unknown: tuple[str, ...]
 
     @property
     def judged(self) -> int:
@@ -134,7 +134,7 @@ def _unlabelled(
     on_done: Callable[[int, int], None],
 ) -> Share:
     """Return the share of the questions with a page of the answer that is no evidence. Where none is found,
-    but a page could not be judged or the pages of the evidence are not known, it cannot be told."""
+    but a page could not be judged or the pages of the evidence are not known, it is not known."""
     found = label(questions, documents, judge, first=first, replies=replies, on_done=on_done)
     open_ = {asked.question for asked in found.failures} | set(found.unasked)
 

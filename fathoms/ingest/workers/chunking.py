@@ -118,13 +118,13 @@ class _Apart:
         document = self._work.load(item)
         child.send({"document": document.model_dump_json(), "native": document.native})
         try:
-            told, data = child.receive()
+            head, data = child.receive()
         except ChildEndedError as ended:
             child.end()
             raise FathomsError(f"{item.id} cannot be chunked: the process ended ({ended.how})") from None
-        if "error" in told:
+        if "error" in head:
             child.end()
-            raise error_of(*told["error"])
+            raise error_of(*head["error"])
         self._idle.append(child)
         return partial(_CHUNKS.validate_json, data)
 

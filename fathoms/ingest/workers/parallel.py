@@ -40,7 +40,7 @@ class ParseWork(Work[Path, Outcome]):
         return self.parser.identity()
 
     def for_workers(self) -> ParseWork:
-        """A parser that shares a machine with others uses one thread there unless it is told otherwise."""
+        """A parser that shares a machine with others uses one thread there unless a number is given."""
         parser = self.parser
         if getattr(parser, "threads", 0) is None:
             parser = parser.model_copy(update={"threads": 1})

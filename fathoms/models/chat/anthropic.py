@@ -124,12 +124,12 @@ class AnthropicLLM(Closed):
             return Fault(str(error), error.status or _STATUS.get(error.code), error.code)
         if not isinstance(error, anthropic.APIStatusError):
             return Fault(str(error))
-        told = error.body.get("error") if isinstance(error.body, dict) else None
-        told = told if isinstance(told, dict) else {}
-        code = str(told.get("type") or "")
+        details = error.body.get("error") if isinstance(error.body, dict) else None
+        details = details if isinstance(details, dict) else {}
+        code = str(details.get("type") or "")
         status = error.status_code if error.status_code != 200 else _STATUS.get(code)
         return Fault(
-            str(told.get("message") or error.message), status, code or "error", error.response.headers
+            str(details.get("message") or error.message), status, code or "error", error.response.headers
         )
 
     @staticmethod

@@ -243,16 +243,16 @@ def _is_too_long(fault: Fault) -> bool:
 def _without_answer(error: Exception, sender: Sender) -> ModelError:
     """Convert an exception without an HTTP status, such as a time-out or a broken connection."""
     names = {kind.__name__ for kind in type(error).__mro__}
-    told = type(error.__cause__ or error).__name__
+    cause = type(error.__cause__ or error).__name__
     if untrusted := tls_failure(error, sender.address):
         return ModelError(f"{sender.address}: {untrusted}")
     if refused := ours(error):
         return type(refused)(f"{sender.address}: {refused}")
     if names & _TIMED_OUT:
-        silence = f"sent nothing for {sender.timeout:g} seconds ({told}): raise generate.request_timeout"
+        silence = f"sent nothing for {sender.timeout:g} seconds ({cause}): raise generate.request_timeout"
         return NoAnswerError(f"{sender.address} {silence}")
     if names & _BROKEN_OFF:
-        return NoAnswerError(f"{sender.address}: no connection, or it broke off ({told})")
+        return NoAnswerError(f"{sender.address}: no connection, or it broke off ({cause})")
     text = quoted(str(error), *sender.secrets)
     other = f"sent an answer that does not follow its API ({type(error).__name__}: {text})"
     return ModelError(f"{sender.address} {other}")

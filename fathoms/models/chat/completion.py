@@ -83,9 +83,9 @@ class Completion:
         try:
             self._take(value)
         except (AttributeError, KeyError, TypeError, IndexError) as error:
-            told = self._sender.masked(repr(error))[:_LONGEST_QUOTE]
+            problem = self._sender.masked(repr(error))[:_LONGEST_QUOTE]
             address = self._sender.address
-            raise ModelError(f"{address}: the answer is not a chat completion ({told})") from error
+            raise ModelError(f"{address}: the answer is not a chat completion ({problem})") from error
 
     def _take(self, value: dict[str, Any]) -> None:
         """Read text, reasoning, refusal, usage and finish reason from a completion or a chunk."""

@@ -160,8 +160,8 @@ class GoogleLLM(Closed):
 
         if not isinstance(error, errors.APIError):
             return Fault(str(error))
-        told: Any = error.details if isinstance(error.details, dict) else {}
-        inner = told["error"] if isinstance(told.get("error"), dict) else told
+        body: Any = error.details if isinstance(error.details, dict) else {}
+        inner = body["error"] if isinstance(body.get("error"), dict) else body
         details = [item for item in inner.get("details") or () if isinstance(item, dict)]
         reasons = [str(item["reason"]) for item in details if "reason" in item]
         code = " ".join([error.status or "error", *reasons])

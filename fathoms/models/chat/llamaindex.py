@@ -124,8 +124,8 @@ def _make(target: str, options: str, scope: object) -> Any:
     try:
         return _class(target)(**resolved(json.loads(options)))
     except (TypeError, ValueError) as error:  # the message may repeat the options, secrets included
-        told = Mask(secret_values(json.loads(options))).text(str(error))
-        raise ConfigError(f"{target} does not take these options: {told}") from None
+        problem = Mask(secret_values(json.loads(options))).text(str(error))
+        raise ConfigError(f"{target} does not take these options: {problem}") from None
 
 
 def _class(target: str) -> Any:

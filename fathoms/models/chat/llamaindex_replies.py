@@ -104,9 +104,9 @@ def _broken(who: str, error: Exception, mask: Mask) -> ModelError:
         return ModelError(f"{who}: {untrusted}")
     if refused := ours(error):
         return type(refused)(f"{who}: {refused}")
-    told = mask.text(str(error))
-    told = told if len(told) <= _LONGEST_QUOTE else f"{told[:_LONGEST_QUOTE]}..."
-    message = ": ".join(filter(None, [who, type(error).__name__, told]))
+    problem = mask.text(str(error))
+    problem = problem if len(problem) <= _LONGEST_QUOTE else f"{problem[:_LONGEST_QUOTE]}..."
+    message = ": ".join(filter(None, [who, type(error).__name__, problem]))
     response = getattr(error, "response", None)
     status = getattr(error, "status_code", None) or getattr(response, "status_code", None)
     if not isinstance(status, int) or status < 100:

@@ -124,8 +124,8 @@ class OpenAILLM(Closed):
         code = str(error.code or error.type or "error")
         if not isinstance(error, openai.APIStatusError):  # within a stream
             return Fault(error.message, _STATUS.get(code), code)
-        told = error.body.get("message") if isinstance(error.body, Mapping) else None
-        return Fault(str(told or error.message), error.status_code, code, error.response.headers)
+        message = error.body.get("message") if isinstance(error.body, Mapping) else None
+        return Fault(str(message or error.message), error.status_code, code, error.response.headers)
 
     @staticmethod
     def connect(address: str, key: str, timeout: float) -> AsyncOpenAI:

@@ -50,8 +50,8 @@ async def ask(client: AsyncOpenAI, body: dict[str, Any], stream: bool) -> Reply:
             elif event.type in _ENDS:
                 last = part(event, "response")
             elif event.type == "error":
-                told = {"code": part(event, "code"), "message": part(event, "message") or ""}
-                refuse_error(part(event, "error") or told)
+                details = {"code": part(event, "code"), "message": part(event, "message") or ""}
+                refuse_error(part(event, "error") or details)
     if last is None:
         raise ConnectionError("the stream ended early")
     return _to_reply(last, clock)

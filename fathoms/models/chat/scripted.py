@@ -93,10 +93,10 @@ class ScriptedModel(ChatComponent):
         failure = _first(self.fail_on, asked)
         if failure is not None:
             raise ModelError(failure)
-        told = self._seen(prompt.messages[-1])
-        told = _first(self.replies, asked) if told is None else told
-        told = self._by_pattern(asked) if told is None else told
-        said = (prompt.context if self.echo else self.default) if told is None else told
+        reply = self._seen(prompt.messages[-1])
+        reply = _first(self.replies, asked) if reply is None else reply
+        reply = self._by_pattern(asked) if reply is None else reply
+        said = (prompt.context if self.echo else self.default) if reply is None else reply
         words = said.split(" ")
         kept = words[: self.max_tokens]
         return Reply(

@@ -169,7 +169,7 @@ def in_batches(
     """Return the results of `run` for all items, which is called with at most `most` of them at a time.
 
     A batch for which `run` raises an error that `lacks_memory` recognises is run again in halves, and so are
-    all that follow; `on_fewer` is told how many there are in these. Raises ModelError if a single item does
+    all that follow; `on_fewer` gets how many there are in these. Raises ModelError if a single item does
     not fit.
     """
     found: list[R] = []

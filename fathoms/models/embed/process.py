@@ -45,8 +45,8 @@ def embed(embedder: Embedder, texts: Sequence[str], *, query: bool = False) -> N
 
     if not isinstance(embedder, APART):
         return embedder.embed_queries(texts) if query else embedder.embed(texts)
-    told, data = _WORKER.ask({"embedder": _options(embedder), "texts": list(texts), "query": query})
-    return np.frombuffer(data, dtype=np.float32).reshape(told["shape"])
+    head, data = _WORKER.ask({"embedder": _options(embedder), "texts": list(texts), "query": query})
+    return np.frombuffer(data, dtype=np.float32).reshape(head["shape"])
 
 
 def embed_pages(
@@ -54,7 +54,7 @@ def embed_pages(
 ) -> list[Vectors]:
     """Return the vectors of each picture of a page, float32 of shape (vectors, width), as the embedder's own
     method does; raises its errors, and ModelError if the worker process ended. Local models run in the worker
-    process; `how` says how a server is called, and is told what that took."""
+    process; `how` says how a server is called, and counts what that took."""
     if isinstance(embedder, ServedPageModel):
         return embedder.embed_pages(pictures, how)
     return _matrices(embedder, {"pages": [str(picture.absolute()) for picture in pictures]})
@@ -76,24 +76,24 @@ def patches_and_words(
     """Return which vectors of pictures of these sizes stand for which patches, and which vectors of each
     question for its words; raises the errors of the embedder, and ModelError if the worker process ended."""
     request = {"embedder": _options(embedder), "sizes": sizes, "words_of": questions}
-    told, _ = _WORKER.ask(request)
-    return [one and Patches(*one) for one in told["patches"]], [Words(*one) for one in told["words"]]
+    head, _ = _WORKER.ask(request)
+    return [one and Patches(*one) for one in head["patches"]], [Words(*one) for one in head["words"]]
 
 
 def runs_on(embedder: MultiVectorEmbedder | ImageTextEmbedder) -> str:
     """Return the device and the precision of a local model, as its own method does; raises its errors, and
     ModelError if the worker process ended."""
-    told, _ = _WORKER.ask({"embedder": _options(embedder), "runs_on": True})
-    return str(told["runs_on"])
+    head, _ = _WORKER.ask({"embedder": _options(embedder), "runs_on": True})
+    return str(head["runs_on"])
 
 
 def _matrices(embedder: PageEmbedder, request: dict[str, Any]) -> list[Vectors]:
     """Ask the worker process for matrices of vectors."""
     import numpy as np
 
-    told, data = _WORKER.ask({"embedder": _options(embedder), **request})
-    rows = np.frombuffer(data, dtype=np.float32).reshape(-1, told["width"])
-    ends = np.cumsum(told["lengths"])
+    head, data = _WORKER.ask({"embedder": _options(embedder), **request})
+    rows = np.frombuffer(data, dtype=np.float32).reshape(-1, head["width"])
+    ends = np.cumsum(head["lengths"])
     return np.split(rows, ends[:-1]) if len(ends) else []
 
 
@@ -132,16 +132,16 @@ class Worker:
             child = self._running()
             try:
                 child.send(request)
-                told, data = child.receive()
+                head, data = child.receive()
             except ChildEndedError as ended:
                 guess = ", perhaps because memory ran out" if ended.cause == "killed" else ""
                 raise ModelError(f"embedding broke off: its process ended ({ended.how}){guess}") from None
             except BaseException:
                 child.end()  # after an interruption, this answer would be taken for the next one
                 raise
-        if "error" in told:
-            raise error_of(*told["error"])
-        return told, data
+        if "error" in head:
+            raise error_of(*head["error"])
+        return head, data
 
     def _running(self) -> Child:
         """Return a running process with the current environment; starts one if necessary."""

@@ -57,7 +57,7 @@ class EmbedWork(Work[Sequence[str], "Vectors"]):
         return self.embedder.identity()
 
     def for_workers(self) -> EmbedWork:
-        """A model that shares a machine with others uses one thread there unless it is told otherwise."""
+        """A model that shares a machine with others uses one thread there unless a number is given."""
         embedder = self.embedder
         if getattr(embedder, "threads", 0) is None:
             embedder = embedder.model_copy(update={"threads": 1})

@@ -68,5 +68,5 @@ def _of_pages(embedder: HubPageModel, request: dict[str, Any]) -> tuple[dict[str
     else:
         made = embedder.embed_questions(request["questions"])
     width = made[0].shape[1] if made else 1
-    told = {"lengths": [len(vectors) for vectors in made], "width": width}
-    return told, b"".join(vectors.tobytes() for vectors in made)
+    head = {"lengths": [len(vectors) for vectors in made], "width": width}
+    return head, b"".join(vectors.tobytes() for vectors in made)

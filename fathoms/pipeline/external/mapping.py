@@ -290,8 +290,8 @@ class Response(_Paths):
 def reported_refusal(error: Any, status: int | None) -> str | None:
     """Return the name of a content filter's refusal that a service passes on from the API behind it, as the
     value of its `error`; `None` for other errors. `status` is that of the response, `None` if it was 200."""
-    told = error if isinstance(error, dict) else {"message": error}
-    words = {name: str(told.get(name) or "") for name in ("message", "code", "type")}
+    details = error if isinstance(error, dict) else {"message": error}
+    words = {name: str(details.get(name) or "") for name in ("message", "code", "type")}
     code = f"{words['code']} {words['type']}".strip() or "error"
     return refusal_in(Fault(words["message"], status, code))
 

@@ -47,9 +47,9 @@ def _shown(test: Tested) -> list[str]:
     rows = [(name, *effect_cells(effect)) for name, effect in [*effects, *test.categories.items()]]
     flips = [f"{each.question} ({figure(each.first)} → {figure(each.second)})" for each in test.flips[:FLIPS]]
     more = f" and {len(test.flips) - FLIPS} more" if len(test.flips) > FLIPS else ""
-    told = f"{verdict(test.p, test.p_holm)}; B wins {test.wins}, loses {test.losses}, ties {test.ties}"
+    outcome = f"{verdict(test.p, test.p_holm)}; B wins {test.wins}, loses {test.losses}, ties {test.ties}"
     differ = [small(f"differ: {', '.join(flips)}{more}")] if flips else []
-    return [grid(test.metric, ("", "n", "A", "B", "B - A"), rows, 4), said(told), *differ]
+    return [grid(test.metric, ("", "n", "A", "B", "B - A"), rows, 4), said(outcome), *differ]
 
 
 def compared(runs: Sequence[Run], metrics: Sequence[str], profile: str | None) -> Compared:

@@ -70,7 +70,7 @@ def test_the_card_of_six_questions() -> None:
     judge = LLMJudge(model=ScriptedModel(replies=script(), default="no"))
     copied = variant(TALL, "rewritten", "How tall?")
     found = screen([*ALL, copied], DOCUMENTS, judge, first=None)
-    assert [(one.flaw, one.flawed, one.sound, one.untold) for one in found] == [
+    assert [(one.flaw, one.flawed, one.sound, one.unknown) for one in found] == [
         ("ambiguous", ("table", "none"), ("tall", "born", "loose"), ("joined",)),
         ("names its source", ("table", "none"), ("tall", "born", "joined", "loose"), ()),
         ("pages with the answer not labelled", ("tall",), ("born", "joined", "loose"), ("table",)),

@@ -58,14 +58,14 @@ def log_run(run: Run, uri: str, experiment: str, scores: str | None = None) -> L
         start, end = _times(run)
         kept = known[0] if known else client.create_run(place, start, {_TAG: tag}, run.name)
         id = str(kept.info.run_id)
-        told = _log_params(client, id, kept.data.params, params_of(run.manifest.config))
+        left_out = _log_params(client, id, kept.data.params, params_of(run.manifest.config))
         at = _now() if known else end
-        told += _log_metrics(client, id, kept.data.metrics, metrics_of(run, profile), at)
+        left_out += _log_metrics(client, id, kept.data.metrics, metrics_of(run, profile), at)
         for key, value in _tags(run, profile).items():
             client.set_tag(id, key, value)
         _log_files(client, id, run)
         client.set_terminated(id, "FINISHED", end)
-    return Logged(id, not known, tuple(told))
+    return Logged(id, not known, tuple(left_out))
 
 
 @contextmanager

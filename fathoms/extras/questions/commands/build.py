@@ -85,8 +85,8 @@ def graph(
     if html is not None:
         write_atomic(html, graph_page(found).encode())
     if as_json:
-        told = {"entities": len(found), "relations": found.number_of_edges(), "linking": linking}
-        console.show_json({**told, "most": most, "dropped": dropped})
+        figures = {"entities": len(found), "relations": found.number_of_edges(), "linking": linking}
+        console.show_json({**figures, "most": most, "dropped": dropped})
         return ExitCode.OK
     relations = console.amount(found.number_of_edges(), "relation")
     console.say(f"{len(found)} entities, {linking} of them in several documents; {relations}")

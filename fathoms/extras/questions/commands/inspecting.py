@@ -87,7 +87,7 @@ def inspect(
         show_card(shares, covers, as_json, unread)
         if card_out is not None:
             write_new(card_out, card_markdown(file, own.name, shares, covers, first))
-        return ExitCode.FAILED if unread or any(one.untold for one in shares) else ExitCode.OK
+        return ExitCode.FAILED if unread or any(one.unknown for one in shares) else ExitCode.OK
     found = _inspect(questions, documents, own)
     if as_json:
         console.show_json({**_json(found), "unread": dict(unread)})

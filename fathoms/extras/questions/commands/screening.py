@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fathoms.judges.base import Judge
     from fathoms.types import Document, Question
 
-HEADS = ("questions", "share", "95 % interval", "count", "not told")
+HEADS = ("questions", "share", "95 % interval", "count", "not known")
 
 
 def screened(
@@ -43,7 +43,7 @@ def show_card(shares: Sequence[Share], covers: Coverage, as_json: bool, unread: 
                 "count": len(one.flawed),
                 "of": one.judged,
                 "questions": one.flawed,
-                "not_told": one.untold,
+                "not_known": one.unknown,
             }
             for one in shares
         ]
@@ -55,8 +55,8 @@ def show_card(shares: Sequence[Share], covers: Coverage, as_json: bool, unread: 
     for one in shares:
         if one.flawed:
             console.say(f"{one.flaw}: {some_of(one.flawed)}")
-        if one.untold:
-            console.say(f"{one.flaw}, not told: {some_of(one.untold)}")
+        if one.unknown:
+            console.say(f"{one.flaw}, not known: {some_of(one.unknown)}")
     for line in coverage_lines(covers):
         console.say(line)
 
@@ -83,4 +83,4 @@ def _cells(one: Share) -> tuple[str, ...]:
     value, bounds = one.value, one.interval
     shown = "n/a" if value is None else f"{value:.2f}"
     between = "n/a" if bounds is None else f"{bounds[0]:.2f} to {bounds[1]:.2f}"
-    return one.flaw, shown, between, f"{len(one.flawed)} of {one.judged}", str(len(one.untold))
+    return one.flaw, shown, between, f"{len(one.flawed)} of {one.judged}", str(len(one.unknown))

@@ -46,7 +46,7 @@ class Journal(ReplyCache):
 
     A build that was interrupted, or that is made again, asks only what has no reply yet. `spent` has what
     each stage took in this process. After a reply with which the costs exceed `max_cost`, in US dollars,
-    OverBudgetError is raised. What the stages `redo` were told before is asked for again.
+    OverBudgetError is raised. The stages `redo` ask again for what earlier replies said.
     """
 
     advice = (

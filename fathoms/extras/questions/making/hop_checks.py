@@ -151,8 +151,8 @@ def _linked(
                 return _undecided(LINKED, "needed", found)
             needed, reason = found
             if not needed:
-                told = f"step {step} does not need the answer of step {step - 1}: {reason}"
-                return Check(check=LINKED, item="needed", passed=False, reason=told)
+                why = f"step {step} does not need the answer of step {step - 1}: {reason}"
+                return Check(check=LINKED, item="needed", passed=False, reason=why)
         return Check(check=LINKED, item="needed", passed=True)
 
     return _with_verdicts(drafts, verdict)

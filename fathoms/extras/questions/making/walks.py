@@ -86,7 +86,7 @@ def walks(
 ) -> list[Draft]:
     """Return `number` drafts of questions that passed the rules of `hop_drafts`, or fewer where the graph has
     no more, and those that did not pass. `hops` are the numbers of hops of the questions, each 2 or more,
-    which take turns. `documents` are those of the graph, by their ids. `on_done` is told how many drafts
+    which take turns. `documents` are those of the graph, by their ids. `on_done` gets how many drafts
     passed. `language` is that of the questions: a code, or `same` for that of the page of the last hop."""
     finder = Finder.of(graph, max(hops), seed)
     asking = _Asking(model, replies, language, graph, documents, finder)
@@ -126,8 +126,8 @@ class _Asking:
     def _with_intents(self, walks: Sequence[Walk]) -> list[Walk]:
         """Give each walk its intent."""
         names = dict.fromkeys(_main_document(walk.entity) for walk in walks)
-        told = [name for name in names if name in self.documents]
-        summaries = ask_all(told, self.model, self._about_document, one_line, self.replies)
+        described = [name for name in names if name in self.documents]
+        summaries = ask_all(described, self.model, self._about_document, one_line, self.replies)
 
         def about(walk: Walk) -> Prompt | Failure:
             summary = summaries.get(_main_document(walk.entity), "")

@@ -153,7 +153,7 @@ class ServedPageModel(FromServer, EmbedsPages):
 
     def embed_pages(self, pictures: Sequence[Path], how: EmbeddingCalls | None = None) -> list[Vectors]:
         """Return the vectors of each picture, float32 of shape (vectors, width), in the given order. `how`
-        says how the server is called, and is told what the calls took.
+        says how the server is called, and counts what the calls took.
 
         Raises ModelError after the last attempt of a request, for a picture that cannot be read, and for a
         reply that does not match the request.

@@ -199,5 +199,5 @@ def _metadata(turn: Turn) -> Iterator[tuple[str, Scalar]]:
     if turn.asked_times > 1:
         yield "asked_times", turn.asked_times
     if turn.history:
-        told = "\n".join(f"{one.role}: {one.text}" for one in turn.history)
-        yield "history", told if len(told) <= LONGEST_HISTORY else f"…{told[-LONGEST_HISTORY:]}"
+        earlier = "\n".join(f"{one.role}: {one.text}" for one in turn.history)
+        yield "history", earlier if len(earlier) <= LONGEST_HISTORY else f"…{earlier[-LONGEST_HISTORY:]}"
