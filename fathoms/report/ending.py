@@ -29,7 +29,8 @@ from fathoms.runs.usage import besides_answers, total
 from fathoms.text.amounts import dollars, duration, figure
 from fathoms.types import Failure
 from fathoms.types.run.manifest import Manifest
-from fathoms.types.run.summary import Summary, known_cost
+from fathoms.types.run.part import known_cost
+from fathoms.types.run.summary import Summary
 
 _HTML = re.compile(r"not JSON but ['\"](\\[nrt]|\s)*<")
 _REFUSED = re.compile("connection ?refused", re.IGNORECASE)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions
@@ -42,7 +43,7 @@ class Column:
     cells: tuple[Text, ...]
     is_name: bool = False
 
-    @property
+    @cached_property
     def is_figures(self) -> bool:
         """Whether all cells are figures."""
         if self.is_name:
@@ -50,17 +51,17 @@ class Column:
         lines = [_INTERVAL.sub("", line) for cell in self.cells for line in cell.plain.split("\n")]
         return all(_FIGURE.fullmatch(line) for line in lines)
 
-    @property
+    @cached_property
     def is_right(self) -> bool:
         """Whether the cells end at the right: figures do, except where intervals follow them."""
         return self.is_figures and not any(_INTERVAL.search(cell.plain) for cell in self.cells)
 
-    @property
+    @cached_property
     def width(self) -> int:
         """The width of the widest line."""
         return max(cell_len(line) for cell in (self.head, *self.cells) for line in cell.plain.split("\n"))
 
-    @property
+    @cached_property
     def least(self) -> int:
         """The width to which it can be folded: that of its longest word, if that is not very long."""
         lines = (line for text in (self.head, *self.cells) for line in text.plain.split("\n"))

@@ -6,60 +6,81 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from fathoms.errors import StoreError
 from fathoms.paths import file_state, is_running
 from fathoms.runs.folder import open_file, read_file, read_object
 from fathoms.runs.journal import JOURNAL
-from fathoms.types.run.summary import known_cost
+from fathoms.types.run.listed import ListedInterval, ListedManifest, ListedSummary, ListedTotals
+from fathoms.types.run.part import known_cost
 
+_Kind = TypeVar("_Kind", ListedManifest, ListedSummary)
 Row = dict[str, Any]
 SUMMARY = "summary.json"
 _WRITER = re.compile(r"process (\d{1,10}) on (.*)", re.DOTALL)
 _BLOCK = 2**20
 
 
+class _Parts(NamedTuple):
+    """What a list reads of a run: its manifest, its summary if it has one, and what is wrong with them."""
+
+    manifest: ListedManifest
+    summary: ListedSummary | None
+    flaw: str | None
+
+
 def listed(run: Path) -> tuple[Row, str | None]:
-    """Return the figures of one run, as `fathoms ls --json` prints them, and what is wrong with its files; of
-    a damaged run only the id is known."""
-    row, _, _, flaw = _read(run)
-    return row, flaw
+    """Return the figures of one run, as `fathoms ls --json` prints them, and what is wrong with its files: a
+    key that cannot be used is not known, and of a damaged file none is."""
+    found = _read(run)
+    return _row(run, found), found.flaw
 
 
-def _read(run: Path) -> tuple[Row, Mapping[str, Any], Mapping[str, Any], str | None]:
-    """Return the row of a run, its manifest, its summary, and what is wrong with them."""
-    manifest: dict[str, Any] = {}
-    summary: dict[str, Any] = {}
-    flaw = None
+def _read(run: Path) -> _Parts:
+    """Read the small files of a run; nothing is known of one that is damaged as a whole."""
+    flaws: list[str] = []
+
+    def read(name: str, kind: type[_Kind]) -> _Kind:
+        wrong: list[str] = []
+        found = kind.model_validate(read_object(run, name), context=wrong)
+        flaws.extend(f"{run / name}: {one}" for one in wrong)
+        return found
+
+    manifest, summary = ListedManifest(), None
     try:
-        manifest = read_object(run, "manifest.json")
+        manifest = read("manifest.json", ListedManifest)
         if os.path.lexists(run / SUMMARY):
-            summary = read_object(run, SUMMARY)
+            summary = read(SUMMARY, ListedSummary)
     except StoreError as error:
-        flaw = str(error)
-    profile, sweep = summary.get("profile"), part(manifest, "sweep")
-    overall = part(summary, "profiles", str(profile), "overall")
-    totals = part(manifest, "totals")
-    row = {
+        flaws.append(str(error))
+    return _Parts(manifest, summary, "; ".join(flaws) or None)
+
+
+def _row(run: Path, found: _Parts) -> Row:
+    """Return the row of a run."""
+    manifest, summary = found.manifest, found.summary or ListedSummary()
+    scores, totals = summary.headline, manifest.totals or ListedTotals()
+    return {
         "run": run.name,
-        "name": manifest.get("name", run.name),
-        "model": manifest.get("model"),
-        "profile": profile,
-        **{key: number(overall.get(key)) for key in ("correctness", "hallucination", "n", "errors")},
-        "searched": number(part(summary, "counts").get("searched")),
-        "retrieval_only": summary.get("retrieval_only") is True,
-        "recall@10": number(part(summary, "metrics", "recall@10", "overall").get("value")),
-        "cost": known_cost(*(number(totals.get(key)) for key in ("cost", "answers", "errors"))),
-        "seconds": number(totals.get("seconds")),
-        "complete": summary.get("complete"),
-        "sweep": sweep.get("id"),
-        "cell": part(sweep, "cell"),
+        "name": run.name if manifest.name is None else manifest.name,
+        "model": manifest.model,
+        "profile": summary.profile,
+        "correctness": scores.correctness,
+        "hallucination": scores.hallucination,
+        "n": scores.n,
+        "errors": scores.errors,
+        "searched": summary.counts.searched,
+        "retrieval_only": summary.retrieval_only,
+        "recall@10": summary.recall,
+        "cost": known_cost(totals.cost, totals.answers, totals.errors),
+        "seconds": totals.seconds,
+        "complete": summary.complete,
+        "sweep": manifest.sweep.id,
+        "cell": manifest.sweep.cell,
     }
-    return row, manifest, summary, flaw
 
 
 def followed(run: Path) -> Row:
@@ -70,33 +91,30 @@ def followed(run: Path) -> Row:
     The status is `running`, `complete`, `part failed` (all were asked, and some calls failed), `failed` (no
     call succeeded), `incomplete`, `not scored`, `interrupted` or `damaged`.
     """
-    row, manifest, summary, flaw = _read(run)
-    bounds = part(summary, "profiles", str(row["profile"]), "overall", "intervals", "correctness")
-    data = part(manifest, "data")
-    incomplete = summary.get("incomplete")
-    asked = number(data.get("asked")) or number(data.get("questions")) or 0
-    why = flaw or "; ".join(map(str, incomplete if isinstance(incomplete, list) else ()))
+    found = _read(run)
+    row, manifest, summary = _row(run, found), found.manifest, found.summary or ListedSummary()
+    bounds = summary.headline.intervals.get("correctness") or ListedInterval()
     return row | {
-        "sequence": number(manifest.get("sequence")) or 0,
-        "created": str(manifest.get("created") or ""),
-        "data": data.get("name"),
-        "low": number(bounds.get("low")),
-        "high": number(bounds.get("high")),
-        "expected": asked * (number(manifest.get("repeats")) or 1),
-        "why": why[:500],
-        "status": "damaged" if flaw else _status(run, row, manifest, summary),
+        "sequence": manifest.sequence,
+        "created": manifest.created,
+        "data": manifest.data.name,
+        "low": bounds.low,
+        "high": bounds.high,
+        "expected": (manifest.data.asked or manifest.data.questions) * manifest.repeats,
+        "why": (found.flaw or "; ".join(summary.incomplete))[:500],
+        "status": "damaged" if found.flaw else _status(run, row, found),
     }
 
 
-def _status(run: Path, row: Row, manifest: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+def _status(run: Path, row: Row, found: _Parts) -> str:
     """Return how a run stands whose files can be read."""
     if is_written(run):
         return "running"
-    if summary:
-        if not summary.get("complete"):
-            return "incomplete"
-        return "complete" if not row["errors"] else "part failed" if row["n"] or row["searched"] else "failed"
-    return "not scored" if part(manifest, "totals") else "interrupted"
+    if found.summary is None:
+        return "interrupted" if found.manifest.totals is None else "not scored"
+    if not found.summary.complete:
+        return "incomplete"
+    return "complete" if not row["errors"] else "part failed" if row["n"] or row["searched"] else "failed"
 
 
 def is_written(run: Path) -> bool:
@@ -148,15 +166,3 @@ class Lines:
                 self._lines += block.count(b"\n")
                 self._offset += len(block)
         return self._lines
-
-
-def part(value: Any, *keys: str) -> dict[str, Any]:
-    """Return the object at the end of a path of keys; empty where there is none."""
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value if isinstance(value, dict) else {}
-
-
-def number(value: Any) -> int | float | None:
-    """Return a value if it is a number."""
-    return value if isinstance(value, int | float) else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import io
+import pstats
 
 import pytest
 from rich.console import Console
@@ -38,3 +40,17 @@ def test_heads_are_no_narrower_than_their_figures() -> None:
         ["a", "0.50", "0.50", "0.50"],
         ["[0.10,", "0.90]"] * 3,
     ]
+
+
+def calls_for(rows: int) -> int:
+    """How many functions are called to print a table of so many rows."""
+    grid = Grid("run", "made", "correctness", "model")
+    for number in range(rows):
+        grid.add_row(f"night~{number}", "27 Nov 13:28", "0.50", "a model")
+    profile = cProfile.Profile()
+    profile.runcall(Console(file=io.StringIO(), width=100).print, grid)
+    return int(pstats.Stats(profile).total_calls)  # type: ignore[attr-defined]
+
+
+def test_a_list_of_runs_is_printed_in_proportion_to_its_length() -> None:
+    assert calls_for(200) < 5 * calls_for(50)

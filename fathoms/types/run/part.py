@@ -105,3 +105,9 @@ def misfit(error: ValidationError) -> str:
         place = first["loc"][:-1]
         first = next((other for other in others if other["loc"][:-1] == place), first) | {"loc": place}
     return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def known_cost(cost: float | None, answers: float | None, failed: float | None) -> float | None:
+    """Return a cost; `None` where it is 0 only because no call gave an answer: a failed one may have cost
+    something."""
+    return None if not cost and failed and failed >= (answers or 0) else cost

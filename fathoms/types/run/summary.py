@@ -26,6 +26,7 @@ from fathoms.types.run.part import (
     Positive,
     Whole,
     absent,
+    known_cost,
 )
 
 
@@ -478,9 +479,3 @@ class Summary(Part):
         """The means under the headline profile, all unknown if the run has no such scores."""
         figures = self.profiles.get(self.profile or "")
         return figures.overall if figures else Means()
-
-
-def known_cost(cost: float | None, answers: float | None, failed: float | None) -> float | None:
-    """Return a cost; `None` where it is 0 only because no call gave an answer: a failed one may have cost
-    something."""
-    return None if not cost and failed and failed >= (answers or 0) else cost
