@@ -204,7 +204,7 @@ def _measure(
     from fathoms.judges.agreement import FIGURES, agree, store_agreement
     from fathoms.judges.journal import damage_sentence
     from fathoms.judges.of_run import read_judge
-    from fathoms.judges.people import read_labels
+    from fathoms.judges.people import UNEVEN, read_labels
     from fathoms.judges.probe import probed
     from fathoms.judges.threshold import threshold_of
     from fathoms.paths import cache_dir
@@ -218,6 +218,8 @@ def _measure(
         )
     if not rows:
         raise DataError(f"{labels} holds no labels of claims")
+    if any(row.size for row in rows):
+        console.note(UNEVEN)
     others = [read_judge(other) for other in against]
     size, seed = drawn
     if is_sample := size is not None and size < len(rows):

@@ -17,6 +17,10 @@ from fathoms.paths import sha256_file
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Failure, Judgement, Rubric, StoredValue, Verdict
 
+UNEVEN = (
+    "note: some answers were drawn more often because the judge was unsure of them, so it agrees better with"
+    " people on answers at random"
+)
 _KNOWN = {label for labels in LABELS.values() for label in labels}
 
 
@@ -24,7 +28,8 @@ class LabelledClaim(StoredValue):
     """A line of a label file: a claim, the text that it was compared with, and the label that people gave.
 
     `group` is the topic or the question that the claim belongs to; claims of one group are never split
-    between choosing a threshold and reporting it. A label of another `rubric` is no label of a claim.
+    between choosing a threshold and reporting it. A label of another `rubric` is no label of a claim. `size`
+    is how likely the answer was to be drawn, relative to the average, where not all had the same chance.
     """
 
     claim: str
@@ -33,6 +38,7 @@ class LabelledClaim(StoredValue):
     context: str = ""
     group: str = ""
     rubric: Rubric = "support"
+    size: float | None = None
 
     @property
     def supports(self) -> bool:

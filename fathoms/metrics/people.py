@@ -9,13 +9,14 @@ judge (`stats.rogan_gladen`).
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from fathoms.metrics.metric import Facts, JudgedMetric
-from fathoms.runs.people import ClaimLabel, Judged, judged
+from fathoms.runs.people import ClaimLabel, DrawnSample, Judged, SampleKey, judged
 from fathoms.types import Judgement, Score, Verdict
 from fathoms.types.run.figures import CorrectedRate, PeopleFigures, PoweredMean
 
@@ -33,14 +34,29 @@ Pairs = list[tuple[bool, bool]]
 class Labels:
     """The labels that people gave to claims of a run, by question and reviewer."""
 
-    def __init__(self, labels: Iterable[ClaimLabel]) -> None:
+    def __init__(self, labels: Iterable[ClaimLabel], samples: Iterable[DrawnSample] = ()) -> None:
         self._by_question: dict[str, dict[str, dict[Judged, str]]] = {}
+        self._sizes: dict[SampleKey, dict[str, float]] = {}
+        self._drawn: dict[str, set[SampleKey | None]] = {}
+        for sample in samples:
+            self._sizes.setdefault(sample.key, sample.sizes)
         for label in labels:
             reviewers = self._by_question.setdefault(label.question, {})
             reviewers.setdefault(label.reviewer, {})[label.what] = label.label
+            key = (label.metric, label.seed)
+            self._drawn.setdefault(label.question, set()).add(key if key in self._sizes else None)
 
     def __bool__(self) -> bool:
         return bool(self._by_question)
+
+    def drawn(self, question: str) -> set[SampleKey | None]:
+        """Return the samples for which answers to a question were labelled; `None` is one in which all have
+        the same chance."""
+        return self._drawn.get(question, set())
+
+    def sizes(self, sample: SampleKey) -> Mapping[str, float]:
+        """Return how likely the answer to each question was to be drawn, relative to the average."""
+        return self._sizes[sample]
 
     def verdicts(self, metric: JudgedMetric, facts: Facts) -> list[dict[Judgement, Verdict]]:
         """Return the verdicts of each reviewer who has labelled all that the metric asks of a record."""
@@ -91,7 +107,7 @@ class ByPeople:
         self._labels = labels
         self._values: dict[int, list[float]] = {}
         self._claims: dict[int, Pairs] = {}
-        self._asked: set[int] = set()
+        self._asked: dict[int, str] = {}
         self._shares = True
 
     def add(self, number: int, facts: Facts, score: Score) -> None:
@@ -100,7 +116,7 @@ class ByPeople:
             return
         asked = self._metric.judgements(facts.record, facts.claims)
         if asked:
-            self._asked.add(number)
+            self._asked[number] = facts.record.question.id
         for verdicts in self._labels.verdicts(self._metric, facts):
             value = self._metric.of(replace(facts, verdicts=verdicts, failures={}, compared=[])).value
             if value is None:
@@ -137,9 +153,12 @@ class ByPeople:
 
         known = column.values == column.values
         numbers, column = numbers[known], column.take(known)
-        labelled = np.array([int(number) in self._values for number in numbers], dtype=bool)
+        sample, every = self._sample(numbers)
+        labelled = np.array([int(number) in every for number in numbers], dtype=bool)
         count = int(labelled.sum())
-        found = PeopleFigures(labels=count, answers=len(column))
+        others = sum(int(number) in self._values for number in numbers) - count
+        more = {"drawn_otherwise": others} if others else {}
+        found = PeopleFigures(labels=count, answers=len(column), **more)
         if count < FEWEST_LABELS:
             few = f"people have labelled answers to {count} of {len(column)} questions"
             why = f"{few}; {FEWEST_LABELS} are needed"
@@ -149,33 +168,71 @@ class ByPeople:
         people = column.values.copy()
         for place in np.flatnonzero(labelled):
             people[place] = fmean(self._values[int(numbers[place])])
-        drawn = self._with_certain(numbers, labelled)
+        if late := self._late(numbers, sample):
+            why = f"{late} of the answers could not be drawn for this sample: label one with another --seed"
+            return found.model_copy(update={"why": why})
+        chances = None if sample is None else self._chances(numbers, count, sample)
+        drawn = self._with_certain(numbers, labelled, weighted=chances is not None)
         scaled = [(values - ends[0]) / (ends[1] - ends[0]) for values in (people, column.values)]
-        places = column.places()
-        micro = _powered(scaled, drawn, [np.arange(len(column))], ends)
-        more: dict[str, PoweredMean | CorrectedRate | str | None] = {"micro": micro, "overall": micro}
+        micro = _powered(scaled, drawn, [np.arange(len(column))], ends, chances)
+        made: dict[str, object] = {"micro": micro, "overall": micro}
         if macro:
+            places = column.places()
             fewest = min((int(drawn[group].sum()), name) for name, group in places.items())
             if fewest[0] < FEWEST_IN_STRATUM:
-                more["overall"] = None
-                more["why_not_overall"] = (
+                made["overall"] = None
+                made["why_not_overall"] = (
                     f"people have labelled answers to {fewest[0]} questions of {fewest[1]}, and"
                     f" {FEWEST_IN_STRATUM} of every category are needed for the mean of the categories"
                 )
             else:
-                more["overall"] = _powered(scaled, drawn, list(places.values()), ends)
-        corrected = self._corrected(numbers, people, column.values, labelled)
-        more["why_not_corrected" if isinstance(corrected, str) else "corrected"] = corrected
-        return found.model_copy(update=more)
+                made["overall"] = _powered(scaled, drawn, list(places.values()), ends, chances)
+        corrected: CorrectedRate | str = "the labelled answers were drawn with different chances"
+        if chances is None:
+            corrected = self._corrected(numbers, people, column.values, labelled)
+        else:
+            made["weighted"] = True
+        made["why_not_corrected" if isinstance(corrected, str) else "corrected"] = corrected
+        return found.model_copy(update=made)
 
-    def _with_certain(self, numbers: Codes, labelled: NDArray[bool_]) -> NDArray[bool_]:
+    def _sample(self, numbers: Codes) -> tuple[SampleKey | None, set[int]]:
+        """Return the sample to which most labelled questions belong, and these; `None` is one in which all
+        have the same chance."""
+        drawn = {n: self._labels.drawn(self._asked[n]) for n in map(int, numbers) if n in self._values}
+        counts = Counter(sample for samples in drawn.values() for sample in samples)
+        best = max(counts, key=lambda sample: (counts[sample], sample is None), default=None)
+        return best, {number for number, samples in drawn.items() if best in samples}
+
+    def _late(self, numbers: Codes, sample: SampleKey | None) -> int:
+        """Return of how many questions no answer could be drawn, such as of those that were asked later."""
+        if sample is None:
+            return 0
+        sizes = self._labels.sizes(sample)
+        return sum(self._asked[n] not in sizes for n in map(int, numbers) if n in self._asked)
+
+    def _chances(self, numbers: Codes, count: int, sample: SampleKey) -> Values:
+        """Return the probability with which each question was among the `count` that were drawn. What nothing
+        is asked of is certain: people would give it the same value."""
+        import numpy as np
+
+        from fathoms.stats.weighted_sample import chances_of
+
+        sizes = self._labels.sizes(sample)
+        asked = [(place, self._asked[n]) for place, n in enumerate(map(int, numbers)) if n in self._asked]
+        chances = np.ones(len(numbers))
+        known = chances_of(np.array([sizes[question] for _, question in asked]), count)
+        chances[[place for place, _ in asked]] = known
+        return chances
+
+    def _with_certain(self, numbers: Codes, labelled: NDArray[bool_], *, weighted: bool) -> NDArray[bool_]:
         """Return which answers count as labelled. Where a metric asks nothing of some answers, such as empty
         ones, people would give them the same value; a share of these joins the labelled ones, so that the
-        sample stays a random one of all answers."""
+        sample stays a random one of all answers. All of them join a weighted one, in which they count as
+        drawn for certain."""
         import numpy as np
 
         certain = [place for place, number in enumerate(numbers) if int(number) not in self._asked]
-        share = float(labelled.sum()) / max(1, len(numbers) - len(certain))
+        share = 1.0 if weighted else float(labelled.sum()) / max(1, len(numbers) - len(certain))
         drawn = labelled.copy()
         drawn[random.Random(0).sample(certain, round(min(share, 1.0) * len(certain)))] = True
         return np.asarray(drawn)
@@ -220,21 +277,33 @@ def _powered(
     labelled: NDArray[bool_],
     groups: Sequence[Codes],
     ends: tuple[float, float],
+    chances: Values | None,
 ) -> PoweredMean:
-    """Return the prediction-powered mean of the means of groups of answers, on the scale of the metric."""
+    """Return the prediction-powered mean of the means of groups of answers, on the scale of the metric.
+    `chances` are the probabilities with which the answers were drawn, if these differ."""
     from fathoms.stats.prediction_powered import Stratum, labels_to_halve, prediction_powered_mean
+    from fathoms.stats.weighted_sample import WeightedStratum, weighted_mean
 
     people, judge = scaled
-    strata = [
-        Stratum(people[own], judge[own], judge[group[~labelled[group]]])
-        for group in groups
-        for own in (group[labelled[group]],)
-    ]
     weights = [1 / len(groups)] * len(groups)
-    found = prediction_powered_mean(strata, weights)._asdict()
-    found["to_halve"] = labels_to_halve(strata, weights)
+    own = [group[labelled[group]] for group in groups]
+    if chances is None:
+        strata = [
+            Stratum(people[some], judge[some], judge[group[~labelled[group]]])
+            for some, group in zip(own, groups, strict=True)
+        ]
+        found = prediction_powered_mean(strata, weights)._asdict()
+        found["to_halve"] = labels_to_halve(strata, weights, prediction_powered_mean)
+    else:
+        weighted = [
+            WeightedStratum(people[some], judge[some], chances[some], judge[group])
+            for some, group in zip(own, groups, strict=True)
+        ]
+        found = weighted_mean(weighted, weights)._asdict()
+        found["to_halve"] = labels_to_halve(weighted, weights, weighted_mean)
+    found["judge"] = fmean(float(judge[group].mean()) for group in groups)
     low, high = ends
-    scale = {name: low + (high - low) * found[name] for name in ("value", "low", "high")}
+    scale = {name: low + (high - low) * found[name] for name in ("value", "low", "high", "judge")}
     return PoweredMean(**found | scale)
 
 

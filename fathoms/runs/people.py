@@ -1,7 +1,8 @@
 """What people say of answers, stored in files of a run with one line for each thing they said.
 
 `labels.jsonl` holds labels of claims, `grades.jsonl` grades of quality, and `errors.jsonl` the errors that
-people found. `ratings.py` has their ratings of scores.
+people found; `samples.jsonl` says how the answers were drawn whose claims were labelled. `ratings.py` has
+their ratings of scores.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from fathoms.types import Judgement, Question, Rubric, StoredValue
 LABELS_FILE = "labels.jsonl"
 GRADES_FILE = "grades.jsonl"
 ERRORS_FILE = "errors.jsonl"
+SAMPLES_FILE = "samples.jsonl"
 SCHEMA = 1
 
 Likert = Annotated[int, Field(ge=1, le=5, strict=True)]
@@ -106,7 +108,8 @@ class ClaimLabel(OfAnswer):
 
     `claim`, `premise`, `context`, `image` and `rubric` are what was judged: see `Judgement`; of a picture,
     `image` is the SHA-256. `label` is one of those of judges, and `group` the question, so that the file can
-    be read as the labels of any judge's check.
+    be read as the labels of any judge's check. The answer was drawn for a `metric`; where not all had the
+    same chance, `size` is its chance relative to the average.
     """
 
     claim: str
@@ -116,6 +119,8 @@ class ClaimLabel(OfAnswer):
     image: str | None = None
     rubric: Rubric = "support"
     group: str
+    metric: str | None = None
+    size: float | None = None
 
     @property
     def key(self) -> tuple[Hashable, ...]:
@@ -127,6 +132,26 @@ class ClaimLabel(OfAnswer):
         """The claim with its sources, and the question that was asked about it."""
         return self.claim, self.premise, self.context, self.image, self.rubric
 
+
+class DrawnSample(StoredValue):
+    """How likely each answer of a run was to be drawn for people's labels for a metric, with a seed, where
+    not all had the same chance: `sizes` has the chances by question, relative to the average. A later session
+    with the same seed goes on with it, whatever the judge says by then."""
+
+    run: str
+    metric: str
+    seed: int
+    time: str
+    sizes: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]]
+
+    @property
+    def key(self) -> SampleKey:
+        """What labels of the sample name."""
+        return self.metric, self.seed
+
+
+SampleKey = tuple[str | None, int]
+"""The metric that a sample was drawn for, and the seed."""
 
 _NAMES: dict[type[OfAnswer], str] = {
     Grade: "a grade",
@@ -176,6 +201,11 @@ def read_all(paths: Iterable[Path], kind: type[Kind]) -> list[Kind]:
 def latest(said: Iterable[Kind]) -> list[Kind]:
     """Return the last that every reviewer said of each thing."""
     return list({(one.key, one.reviewer): one for one in said}.values())
+
+
+def read_samples(folder: Path) -> list[DrawnSample]:
+    """Return how the answers of a run were drawn that people label; raises StoreError."""
+    return read_said(folder / SAMPLES_FILE, DrawnSample, "how a sample was drawn")
 
 
 def append_said(path: Path, said: StoredValue) -> None:

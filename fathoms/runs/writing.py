@@ -45,6 +45,7 @@ The answers of one pipeline and their scores. All files can be read without fath
 | scores.csv, table.tex | the scores for spreadsheets and LaTeX |
 | reviews.jsonl | human ratings of the scores, if there are any |
 | labels.jsonl, grades.jsonl, errors.jsonl | what people say of claims, answers and errors, if there is any |
+| samples.jsonl | how the answers were drawn whose claims people labelled, where not all had the same chance |
 
 Scores go from 0 to 1; null means "does not apply" or "not known", never 0. Pages count from 1.
 """

@@ -21,7 +21,7 @@ from fathoms.metrics.registry import beside_default, distinct, search_metrics
 from fathoms.metrics.score_records import Scoring
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.runs.documents import StoredDocuments, missing_sentence
-from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
+from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all, read_samples
 from fathoms.runs.records import Entry, Flaw, flaws_sentence
 from fathoms.runs.run import Run, read_summary
 from fathoms.runs.score_table import write_table
@@ -139,7 +139,9 @@ def _results(
     documents = StoredDocuments(run, manifest)
     measured = measuring(asked, documents)
     is_judged = any(isinstance(metric, JudgedMetric) for metric in measured)
-    labels = Labels(read_all([run.path / LABELS_FILE], ClaimLabel)) if is_judged else None
+    labels = None
+    if is_judged:
+        labels = Labels(read_all([run.path / LABELS_FILE], ClaimLabel), read_samples(run.path))
     released = any(entry.released for entry in entries.values())
     rules = _rules(run, manifest, wanted.scoring, labels, released=released, retrieval_only=retrieval_only)
     questions = _by_question(entries)

@@ -6,6 +6,7 @@
 - `paired`: tests of paired differences, Holm's correction
 - `shrink`: empirical Bayes estimates of many means
 - `detectable`: the smallest difference that such a test would find
+- `prediction_powered`, `weighted_sample`: means of what people would say, from a judge and a few labels
 - `gate`: the verdict of a gate from paired differences
 - `sequential`: evidence for a loss over many nights, with a budget of false alarms
 - `few_questions`: whether one night of few questions lost more right answers than chance explains

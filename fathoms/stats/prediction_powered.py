@@ -1,14 +1,15 @@
 """Means of what people would say of all answers, from a judge's values of all and people's values of a few.
 
 Prediction-powered inference with a tuned weight (PPI++: Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient
-Prediction-Powered Inference"). The labelled answers must be a random sample of all answers.
+Prediction-Powered Inference"). The labelled answers must be a random sample of all answers;
+`stats.weighted_sample` is for those that were drawn with different chances.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,36 @@ class Stratum(NamedTuple):
     people: Array
     judge: Array
     unlabelled: Array
+
+    @property
+    def size(self) -> int:
+        """The number of all answers."""
+        return self.people.size + self.unlabelled.size
+
+    def grown(self, factor: float) -> Stratum:
+        """Return a stratum in which a factor more answers are labelled, whose values are repeated evenly, and
+        so many fewer are not."""
+        size = max(2, round(self.people.size * factor))
+        rest = max(0, self.size - size)
+        again = np.arange(size) * self.people.size // size
+        left = np.arange(rest) * self.unlabelled.size // max(1, rest)
+        return Stratum(self.people[again], self.judge[again], self.unlabelled[left])
+
+
+class Labelled(Protocol):
+    """The questions of a category of which people have labelled some, however these were drawn."""
+
+    @property
+    def people(self) -> Array: ...
+    @property
+    def judge(self) -> Array: ...
+    @property
+    def size(self) -> int: ...
+
+    def grown(self, factor: float) -> Self: ...
+
+
+S = TypeVar("S", bound=Labelled)
 
 
 class PredictionPowered(NamedTuple):
@@ -79,7 +110,7 @@ def prediction_powered_mean(
     sums = [_Sums.of(one) for one in strata]
     sizes = np.array([one.n for one in sums])
     scale, n = np.asarray(weights, dtype=float) ** 2, int(sizes.sum())
-    usual = _usual_square(strata) * sizes / n
+    usual = usual_square(strata) * sizes / n
     tuned = _weight(sums, scale, float(np.dot(scale, KEPT * usual / sizes**2)))
     means = [one.people + tuned * (one.unlabelled - one.judge) for one in sums]
     mean = min(max(float(np.dot(weights, means)), 0.0), 1.0)
@@ -95,15 +126,19 @@ def prediction_powered_mean(
     return PredictionPowered(mean, float(low), float(high), tuned, n, sum(one.others for one in sums))
 
 
-def labels_to_halve(strata: Sequence[Stratum], weights: Sequence[float]) -> int | None:
-    """Return how many more labels would make the interval half as wide, if the further answers were like
-    those that are labelled, and every stratum got the same share of them; `None` if labelling all of them
-    would not be enough."""
+def labels_to_halve(
+    strata: Sequence[S],
+    weights: Sequence[float],
+    mean: Callable[[Sequence[S], Sequence[float]], PredictionPowered],
+) -> int | None:
+    """Return how many more labels would make the interval of a mean half as wide, if the further answers were
+    like those that are labelled, and every stratum got the same share of them; `None` if labelling all of
+    them would not be enough."""
     n = sum(one.people.size for one in strata)
-    most = min((one.people.size + one.unlabelled.size) / one.people.size for one in strata)
+    most = min(one.size / one.people.size for one in strata)
 
     def width(labels: int) -> float:
-        found = prediction_powered_mean([_grown(one, labels / n) for one in strata], weights)
+        found = mean([one.grown(labels / n) for one in strata], weights)
         return found.high - found.low
 
     least, enough = n, int(most * n)
@@ -114,16 +149,6 @@ def labels_to_halve(strata: Sequence[Stratum], weights: Sequence[float]) -> int 
         middle = (least + enough) // 2
         least, enough = (least, middle) if width(middle) <= half else (middle, enough)
     return enough - n
-
-
-def _grown(one: Stratum, factor: float) -> Stratum:
-    """Return a stratum in which a factor more answers are labelled, whose values are repeated evenly, and so
-    many fewer are not."""
-    size = max(2, round(one.people.size * factor))
-    rest = max(0, one.unlabelled.size - (size - one.people.size))
-    again = np.arange(size) * one.people.size // size
-    left = np.arange(rest) * one.unlabelled.size // max(1, rest)
-    return Stratum(one.people[again], one.judge[again], one.unlabelled[left])
 
 
 class _Sums(NamedTuple):
@@ -186,7 +211,7 @@ def _weight(sums: Sequence[_Sums], scale: Array, kept: float) -> float:
     return max(min(top / bottom, 1 - math.sqrt(kept / labelled)), 0.0)
 
 
-def _usual_square(strata: Sequence[Stratum]) -> float:
+def usual_square(strata: Sequence[Labelled]) -> float:
     """Return the squared size of a difference between people and the judge, averaged over the differences
     with their squares as weights. Without any difference among the labelled answers it is 1, as for right and
     wrong: a judge without an error among so few is not perfect."""

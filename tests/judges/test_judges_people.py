@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fathoms.runs.people import LABELS_FILE, ClaimLabel, append_said
+from fathoms.runs.people import LABELS_FILE, SAMPLES_FILE, ClaimLabel, DrawnSample, append_said
 from fathoms.stats.prediction_powered import Stratum, prediction_powered_mean
+from fathoms.stats.weighted_sample import WeightedStratum, weighted_mean
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow  # a run of a hundred answers, scored three times
@@ -31,7 +32,7 @@ def premise(number: int) -> str:
     return claim(number) if SUPPORTED[number] else "Nothing is known of any lamp."
 
 
-def label(number: int, reviewer: str, supported: bool) -> ClaimLabel:
+def label(number: int, reviewer: str, supported: bool, metric: str | None = None) -> ClaimLabel:
     return ClaimLabel(
         claim=claim(number),
         context=claim(number),
@@ -41,6 +42,7 @@ def label(number: int, reviewer: str, supported: bool) -> ClaimLabel:
         run="lamps",
         question=f"q{number}",
         reviewer=reviewer,
+        metric=metric,
         seed=0,
         time="2026-01-01T00:00:00+00:00",
     )
@@ -123,3 +125,44 @@ def test_the_values_of_two_reviewers_are_averaged(lamps: tuple[Project, Path]) -
     assert (found["labels"], found["micro"]["weight"]) == (60, 0)
     assert found["micro"]["value"] == 0.5
     assert found["why_not_corrected"].startswith("the judge is no better than chance")
+
+
+def test_answers_that_were_drawn_with_different_chances_are_weighted(lamps: tuple[Project, Path]) -> None:
+    """Labels of 60 answers of a sample that has odd ones twice as often, and of five others, which belong to
+    no sample; then an answer is missing in the sample."""
+    project, run = lamps
+    (run / LABELS_FILE).unlink(missing_ok=True)
+    sizes = {f"q{number}": 4 / 3 if number % 2 else 2 / 3 for number in range(ANSWERS)}
+    sample = DrawnSample(run="lamps", metric="faithfulness", seed=0, time="2026-01-01T00:00:00", sizes=sizes)
+    append_said(run / SAMPLES_FILE, sample)
+    lots = random.Random(5)
+    order = sorted(range(ANSWERS), key=lambda number: lots.random() / sizes[f"q{number}"])
+    own, others = order[:LABELLED], order[LABELLED:][:5]
+    for number in own:
+        append_said(run / LABELS_FILE, label(number, "ann", PEOPLE[number], "faithfulness"))
+    for number in others:
+        append_said(run / LABELS_FILE, label(number, "ann", PEOPLE[number], "correctness-judged"))
+    found, shown = scored(project, run)
+    every = np.array([float(SUPPORTED[number]) for number in range(ANSWERS)])
+    strata = []
+    for parity in (0, 1):  # the categories, of which people have labelled all odd ones that were drawn
+        some = [number for number in own if number % 2 == parity]
+        people, judge = (np.array([float(said[number]) for number in some]) for said in (PEOPLE, SUPPORTED))
+        # 50 answers of 4/3 and 50 of 2/3: of 60 labels, 40 and 20
+        chances = np.full(len(some), 0.8 if parity else 0.4)
+        strata.append(WeightedStratum(people, judge, chances, every[parity::2]))
+    expected = weighted_mean(strata, [1 / 2, 1 / 2])
+    for name in ("value", "low", "high", "weight"):
+        assert found["overall"][name] == pytest.approx(getattr(expected, name))
+    assert found["overall"]["judge"] == pytest.approx(0.8)
+    assert (found["weighted"], found["labels"], found["drawn_otherwise"]) == (True, 60, 5)
+    assert found["why_not_corrected"] == "the labelled answers were drawn with different chances"
+    assert "instead of 0.800 by the judge alone" in shown
+    assert "weighted by the chances with which they were drawn" in shown
+    assert "labels on 5 more, which belong to another sample, do not count" in shown
+
+    (run / SAMPLES_FILE).unlink()
+    append_said(run / SAMPLES_FILE, sample.model_copy(update={"sizes": {f"q{n}": 1.1 for n in range(99)}}))
+    found, _ = scored(project, run)
+    assert found["why"].startswith("1 of the answers could not be drawn for this sample")
+    (run / SAMPLES_FILE).unlink()

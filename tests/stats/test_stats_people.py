@@ -50,10 +50,10 @@ def test_how_many_more_labels_halve_the_interval() -> None:
     low, high = wilson(0.75, 80)
     wanted = next(n for n in range(80, 400, 4) if np.diff(wilson(0.75, n))[0] <= (high - low) / 2)
     silent = Stratum(people, np.ones(80), np.ones(2000))
-    assert labels_to_halve([silent], [1]) == pytest.approx(wanted - 80, abs=4)
+    assert labels_to_halve([silent], [1], prediction_powered_mean) == pytest.approx(wanted - 80, abs=4)
     good = Stratum(people, people, np.tile(people, 25))
-    assert (labels_to_halve([good], [1]) or 0) < 0.8 * (wanted - 80)
-    assert labels_to_halve([Stratum(people, np.ones(80), np.ones(20))], [1]) is None
+    assert (labels_to_halve([good], [1], prediction_powered_mean) or 0) < 0.8 * (wanted - 80)
+    assert labels_to_halve([Stratum(people, np.ones(80), np.ones(20))], [1], prediction_powered_mean) is None
 
 
 def test_a_judge_without_a_seen_error_leaves_part_of_the_labelled_answers_own_variation() -> None:

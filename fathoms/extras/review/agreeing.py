@@ -68,6 +68,7 @@ def agree_about_runs(
         quality_json,
         read_of_runs,
     )
+    from fathoms.judges.people import UNEVEN
     from fathoms.runs.people import ClaimLabel, FoundErrors, Grade
     from fathoms.runs.run import Run
 
@@ -88,6 +89,8 @@ def agree_about_runs(
             " with --quality, --claims or --errors first"
             + ("; or name others than --reviewer does" if reviewers else "")
         )
+    if any(label.size for label in labels):
+        console.note(UNEVEN)
     means = means_json(view for view in views if view.original_id in labelled)
     if as_json:
         console.show_json(found | {"means": means})

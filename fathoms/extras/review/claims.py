@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,11 +22,20 @@ from fathoms.judges.base import LABELS, Judge
 from fathoms.judges.of_run import NeedsVerdicts, needed
 from fathoms.judges.rubrics import WORDS
 from fathoms.report.text import shorten, visible
-from fathoms.runs.people import ClaimLabel, judged
+from fathoms.runs.people import (
+    SAMPLES_FILE,
+    ClaimLabel,
+    DrawnSample,
+    append_said,
+    judged,
+    read_samples,
+)
 from fathoms.types import Judgement, Question, Record, Rubric, Verdict
 
 SHOWN = 2_000
 """Longer sources are cut, and shown in full on request."""
+SUREST = 0.95
+"""A judge that says that it is surer than this is wrong more often than it says."""
 _QUESTIONS: dict[Rubric, str] = {
     "support": "does the source support the claim",
     "correct": "is the answer correct",
@@ -38,13 +49,16 @@ _CHOICES: dict[Rubric, str] = {"grade": "0-10", "relevance": "0-3", "extent": "1
 
 @dataclass(frozen=True)
 class ClaimItem:
-    """A judgement that a metric asks for, of one answer; `labels` are those of the judge."""
+    """A judgement that a metric asks for, of one answer; `labels` are those of the judge. `metric` and `size`
+    are stored with the label (`ClaimLabel`)."""
 
     run: str
     question: Question
     repeat: int
     asked: Judgement
     labels: tuple[str, ...]
+    metric: str | None = None
+    size: float | None = None
 
     @property
     def said_key(self) -> tuple[Any, ...]:
@@ -94,6 +108,8 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
             group=item.question.id,
             question=item.question.id,
             repeat=item.repeat,
+            metric=item.metric,
+            size=item.size,
             **about,
         )
 
@@ -128,32 +144,110 @@ def _asked_for(item: ClaimItem) -> str:
     return f"{_QUESTIONS[rubric]}: {choices}"
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """The answer to a question that may be drawn. `lot` is its random number in [0, 1], `uncertainty` that of
+    the judge about its judgements, and `knows` whether the judge says of any how sure it is."""
+
+    repeat: int
+    lot: float
+    uncertainty: float
+    knows: bool
+
+
+def candidates(
+    run: str, records: Callable[[], Iterable[Record]], metric: NeedsVerdicts, kept: Judged, seed: int
+) -> dict[str, Candidate]:
+    """Return one random answer of each question of which the metric asks something, given what the judge has
+    said (`kept`). Raises DataError if there is none."""
+    found: dict[str, tuple[float, Record]] = {}
+    repeats: Counter[str] = Counter()
+    for record in records():
+        if metric.lacks(record) is None and metric.judgements(record, kept.claims):
+            question = record.question.id
+            repeats[question] += 1
+            lot = _lot(run, record, seed)
+            if question not in found or lot < found[question][0]:
+                found[question] = (lot, record)
+    if not found:
+        raise _nothing(run, records(), metric, kept)
+    return {
+        question: Candidate(
+            # the least of several random numbers, as one that is as likely to be anywhere in [0, 1]
+            record.repeat,
+            1 - (1 - lot) ** repeats[question],
+            *_uncertainty(metric, record, kept),
+        )
+        for question, (lot, record) in found.items()
+    }
+
+
+def _uncertainty(metric: NeedsVerdicts, record: Record, kept: Judged) -> tuple[float, bool]:
+    """Return the standard deviation of the mean of what is asked of a record if each verdict is wrong as
+    often as the judge says, and whether it says so of any. What has no verdict is as uncertain as can be."""
+    asked = dict.fromkeys(needed([metric], record, kept))
+    shares = [_surest(kept.verdicts.get(one)) for one in asked]
+    variances = [0.25 if share is None else (p := min(share, SUREST)) * (1 - p) for share in shares]
+    return math.sqrt(sum(variances)) / len(variances), any(share is not None for share in shares)
+
+
+def _surest(verdict: Verdict | None) -> float | None:
+    """Return the probability of the label of a verdict, by the judge or by its votes, `None` if unknown."""
+    if verdict is None:
+        return None
+    if verdict.p is not None:
+        return max(verdict.p, 1 - verdict.p)
+    return max(verdict.votes.values()) / sum(verdict.votes.values()) if verdict.votes else None
+
+
+def drawn_sizes(
+    folder: Path, run: str, metric: str, seed: int, found: Mapping[str, Candidate], said: Iterable[ClaimLabel]
+) -> Mapping[str, float]:
+    """Return how likely each answer is to be drawn, relative to the average; empty where all are alike.
+
+    What an earlier session decided stays: the file of samples in the folder of the run has it, and labels
+    without such a sample are of one in which all answers have the same chance. A new sample is saved there.
+    """
+    import numpy as np
+
+    from fathoms.stats.weighted_sample import sizes_of
+
+    key = (metric, seed)
+    for sample in read_samples(folder):
+        if sample.key == key:
+            return sample.sizes
+    earlier = any(label.seed == seed and label.metric in (metric, None) for label in said)
+    if earlier or not any(one.knows for one in found.values()):
+        return {}
+    sizes = sizes_of(np.array([one.uncertainty for one in found.values()]))
+    if np.allclose(sizes, 1):
+        return {}
+    known = dict(zip(found, np.round(sizes, 6).tolist(), strict=True))
+    time = datetime.now(UTC).isoformat(timespec="seconds")
+    sample = DrawnSample(run=run, metric=metric, seed=seed, time=time, sizes=known)
+    append_said(folder / SAMPLES_FILE, sample)
+    return known
+
+
 def claim_items(
     run: str,
     records: Callable[[], Iterable[Record]],
     metric: NeedsVerdicts,
     judge: Judge,
     kept: Judged,
-    sample: int,
-    seed: int,
+    drawn: Mapping[tuple[str, int], float | None],
     said: Iterable[ClaimLabel],
+    name: str | None = None,
 ) -> list[ClaimItem]:
-    """Return what a metric asks of `sample` random answers, one for each question, given the claims of the
-    judge (`kept`) and what the reviewer has said so far, on which further judgements may depend.
+    """Return what a metric asks of the answers that were `drawn`, in their order, given the claims of the
+    judge (`kept`) and what the reviewer has said so far, on which further judgements may depend. `drawn` maps
+    question and repeat to how likely the answer was to be drawn, and `name` is that of the metric.
 
-    Raises DataError if there is nothing to label, and UsageError if the metric asks what people cannot label.
+    Raises UsageError if the metric asks what people cannot label.
     """
-    lots: dict[str, tuple[str, str, int]] = {}
-    for record in records():
-        if metric.lacks(record) is None and metric.judgements(record, kept.claims):
-            own = (_lot(run, record, seed), record.question.id, record.repeat)
-            lots[record.question.id] = min(lots.get(record.question.id, own), own)
-    if not lots:
-        raise _nothing(run, records(), metric, kept)
-    drawn = {own[1:]: own[0] for own in sorted(lots.values())[:sample]}
     labels = _labels(judge, kept)
     answers = _by_key(said)
-    found: list[tuple[str, list[ClaimItem]]] = []
+    found: dict[tuple[str, int], list[ClaimItem]] = {}
     for record in records():
         if (key := (record.question.id, record.repeat)) in drawn:
             asked = _asked(metric, record, kept, partial(_verdicts, answers=answers, run=run, record=record))
@@ -161,9 +255,25 @@ def claim_items(
                 raise UsageError(
                     f"people cannot label what this metric asks for: {', '.join(sorted(strange))}"
                 )
-            items = [ClaimItem(run, record.question, record.repeat, one, labels) for one in asked]
-            found.append((drawn[key], items))
-    return [item for _, items in sorted(found, key=lambda pair: pair[0]) for item in items]
+            found[key] = [
+                ClaimItem(run, record.question, record.repeat, one, labels, name, drawn[key]) for one in asked
+            ]
+    return [item for key in drawn for item in found.get(key, [])]
+
+
+def draw(
+    found: Mapping[str, Candidate], sizes: Mapping[str, float], sample: int
+) -> dict[tuple[str, int], float | None]:
+    """Return the answers with the least random numbers, each divided by how likely it is to be drawn (Ohlsson
+    1998, sequential Poisson sampling): so a larger sample contains a smaller one. What came after the sizes
+    were decided cannot be drawn."""
+    lots = {
+        question: one.lot / sizes.get(question, 1.0)
+        for question, one in found.items()
+        if not sizes or question in sizes
+    }
+    chosen = sorted(lots, key=lambda question: (lots[question], question))[:sample]
+    return {(question, found[question].repeat): sizes.get(question) for question in chosen}
 
 
 def _nothing(run: str, records: Iterable[Record], metric: NeedsVerdicts, kept: Judged) -> DataError:
@@ -222,8 +332,7 @@ def _verdicts(
     return found
 
 
-def _lot(run: str, record: Record, seed: int) -> str:
-    """Return a pseudo-random sort key of an answer."""
-    return hashlib.sha256(
-        repr((seed, run, record.question.id, record.repeat)).encode("utf-8", "replace")
-    ).hexdigest()
+def _lot(run: str, record: Record, seed: int) -> float:
+    """Return a pseudo-random number in [0, 1] for an answer."""
+    name = repr((seed, run, record.question.id, record.repeat)).encode("utf-8", "replace")
+    return int.from_bytes(hashlib.sha256(name).digest()) / 2**256

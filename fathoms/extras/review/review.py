@@ -91,7 +91,8 @@ def review(
     scores, and asks how far you agree with them. With --quality, you grade the answers instead; with
     --errors, you name what is wrong with them; with --claims, you say which of their claims the sources
     support. What you say is saved at once: stop whenever you want, and run the same command again to
-    continue. `fathoms agree RUN...` then says how far people, judges and metrics agree.
+    continue. --claims draws more of the answers of which the judge is unsure, and `fathoms score` allows for
+    that. `fathoms agree RUN...` then says how far people, judges and metrics agree.
     """
     from fathoms.runs.run import Run
 
@@ -167,26 +168,37 @@ def _claims(
     judge: Path | None,
 ) -> Review[Any, Any, Any]:
     """The review of the claims of answers."""
-    from fathoms.extras.review.claims import ClaimReview, claim_items
+    from fathoms.extras.review.claims import ClaimReview, candidates, claim_items, draw, drawn_sizes
     from fathoms.judges.of_run import read_judge, stored_judgements
     from fathoms.runs.people import LABELS_FILE, ClaimLabel, read_all
     from fathoms.scoring import judged_by
 
     files = _files(views, to, LABELS_FILE)
-    said = [label for label in read_all(dict.fromkeys(files.values()), ClaimLabel) if label.reviewer == name]
+    every = read_all(dict.fromkeys(files.values()), ClaimLabel)
+    said = [label for label in every if label.reviewer == name]
     own = None if judge is None else read_judge(judge)
     items: list[ClaimItem] = []
     for store, view in zip(stores, views, strict=True):
-        of_run, metrics = judged_by(store)
+        own_judge, metrics = judged_by(store)
         asked = {one.name: one for one in metrics}
         wanted = _judged_metric(view, metric)
-        by = own or of_run
+        by = own or own_judge
         if by is None:
             raise UsageError(f"{store.id} has no judge in its configuration: name its judge by --judge")
         if wanted not in asked:
             raise UsageError(f"{wanted} asks no judge{suggest(wanted, asked)}")
-        held = stored_judgements(store, by, [asked[wanted]], store.records.all)
-        items += claim_items(store.id, store.records.all, asked[wanted], by, held, sample, seed, said)
+        one, records = asked[wanted], store.records.all
+        held = stored_judgements(store, by, [one], records)
+        found = candidates(store.id, records, one, held, seed)
+        of_run = [label for label in every if label.run == store.id]
+        sizes = drawn_sizes(store.path, store.id, wanted, seed, found, of_run)
+        if late := found.keys() - sizes.keys() if sizes else ():
+            console.note(
+                f"note: {len(late)} answers of {store.id} came after this sample was drawn, and are not in"
+                " it: another --seed draws a new one"
+            )
+        drawn = draw(found, sizes, sample)
+        items += claim_items(store.id, records, one, by, held, drawn, said, wanted)
     return ClaimReview(items, files, name, seed)
 
 

@@ -208,6 +208,8 @@ class PoweredMean(Part):
 
     value: Number
     """The value."""
+    judge: Number | None = absent()
+    """The mean by the judge alone."""
     low: Number
     """Lower bound, 95 %."""
     high: Number
@@ -258,6 +260,10 @@ class PeopleFigures(Part):
     """The figure `overall` if people had labelled all answers: prediction-powered, PPI++."""
     micro: PoweredMean | None = None
     """The figure `micro` if people had labelled all answers: prediction-powered, PPI++."""
+    weighted: Flag = absent(False)
+    """Whether the labelled answers were drawn with different chances, for which these figures allow."""
+    drawn_otherwise: Count = absent(0)
+    """Questions with labels that do not count, because their answers belong to another sample."""
     corrected: CorrectedRate | None = None
     """The rate over all questions, corrected for the errors of the judge: Rogan and Gladen, with the
     interval of Lang and Reiczigel."""
@@ -273,15 +279,19 @@ class PeopleFigures(Part):
         if shown is None:
             return self.why or "not known"
         over = "the mean" if self.overall else "the mean over all questions"
+        by_judge = "" if shown.judge is None else f" instead of {shown.judge:.3f} by the judge alone"
+        drawn = "weighted by the chances with which they were drawn, " if self.weighted else ""
         text = (
             f"people have labelled answers to {shown.labels} of {shown.labels + shown.unlabelled} questions;"
-            f" if they had labelled all, {over} would be {_bounded(shown)} (prediction-powered, PPI++, with"
-            f" lambda {shown.weight:.2f} as the weight of the judge)"
+            f" if they had labelled all, {over} would be {_bounded(shown)}{by_judge} (prediction-powered,"
+            f" PPI++, {drawn}with lambda {shown.weight:.2f} as the weight of the judge)"
         )
         more = "labels on all answers would not" if shown.to_halve is None else f"{shown.to_halve} more would"
         text += f"; {more} halve the interval"
         if self.why_not_overall:
             text += f"; {self.why_not_overall}"
+        if self.drawn_otherwise:
+            text += f"; labels on {self.drawn_otherwise} more, which belong to another sample, do not count"
         if (rate := self.corrected) is None:
             return text
         return text + (

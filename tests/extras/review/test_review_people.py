@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import DataError
-from fathoms.extras.review.claims import claim_items
+from fathoms.extras.review.claims import candidates, claim_items, draw, drawn_sizes
 from fathoms.extras.review.people import claims_json, grades_json
 from fathoms.judges.asking import Judged
 from fathoms.judges.llm import LLMJudge
@@ -77,7 +78,7 @@ def test_the_labels_are_those_of_the_judge_even_if_no_verdict_shows_them() -> No
     held = Judged()
     held.claims["It is blue.", question.text] = (Claim(text="It is blue."),)
     judge = ScriptedJudge(labels="three-way")
-    (item,) = claim_items("r", lambda: [record], Precision(), judge, held, 1, 0, ())
+    (item,) = claim_items("r", lambda: [record], Precision(), judge, held, {("q", 0): None}, ())
     assert list(item.words.values()) == ["entailment", "neutral", "contradiction"]
 
 
@@ -101,6 +102,72 @@ def test_a_picture_is_read_once_and_again_when_it_has_changed(tmp_path: Path) ->
     made.records.append([Record(question=Question(id="q", text="Which colour?", category="A"), hits=None)])
     with pytest.raises(DataError, match=missing):
         stored_judgements(made, LLMJudge(model=ScriptedModel()), [Asks(asked)], made.records.all)
+
+
+class AsksOfAnswers:
+    """A metric that asks whether each sentence of an answer is right."""
+
+    def lacks(self, record: Record) -> None:
+        return None
+
+    def texts(self, record: Record) -> list[tuple[str, str]]:
+        return []
+
+    def judgements(self, record: Record, claims: object) -> list[Judgement]:
+        return [Judgement(claim=text) for text in record.answer.text.split("|")] if record.answer else []
+
+
+def records_of(*answers: str) -> list[Record]:
+    return [
+        Record(question=Question(id=f"q{n}", text="Which?", category="A"), answer=Reply(text=text))
+        for n, text in enumerate(answers)
+    ]
+
+
+def test_answers_of_which_the_judge_is_unsure_are_likelier_to_be_drawn_and_that_stays(tmp_path: Path) -> None:
+    """By hand: standard deviations are 1/2 of a claim with p = 1/2, sqrt(.05 * .95) of one with p = 0, as
+    nobody is surer than 95 %, 1/2 of one without a verdict, and sqrt(2 / 4) / 2 of two with p = 1/2. Then
+    sizes are .3 + .7 of each over their mean."""
+    asked, records = AsksOfAnswers(), records_of("a", "b", "c", "d|e")
+    p = {"a": 0.5, "b": 0.0, "d": 0.5, "e": 0.5}
+    kept = Judged(
+        verdicts={
+            Judgement(claim=claim): Verdict(claim=claim, premise="", label="supported", p=value)
+            for claim, value in p.items()
+        }
+    )
+    found = candidates("r", lambda: records, asked, kept, 0)
+    spreads = [1 / 2, math.sqrt(0.05 * 0.95), 1 / 2, math.sqrt(2 / 4) / 2]
+    assert [found[f"q{n}"].uncertainty for n in range(4)] == pytest.approx(spreads)
+    sizes = drawn_sizes(tmp_path, "r", "m", 0, found, ())
+    assert [sizes[f"q{n}"] for n in range(4)] == pytest.approx(
+        [0.3 + 0.7 * one / (sum(spreads) / 4) for one in spreads], abs=1e-6
+    )
+    later = candidates("r", lambda: [*records, *records_of(*"vwxyz")[4:]], asked, Judged(), 0)
+    assert drawn_sizes(tmp_path, "r", "m", 0, later, ()) == sizes
+    everybody = draw(later, sizes, 9)
+    assert {question for question, _ in everybody} == {"q0", "q1", "q2", "q3"}  # q4 came later
+    assert list(draw(later, sizes, 2)) == list(everybody)[:2]
+    lots = [later[question].lot / sizes[question] for question, _ in everybody]
+    assert lots == sorted(lots)
+
+    earlier = [said("ann", "a", "supported")]  # of a sample in which all answers have the same chance
+    assert drawn_sizes(tmp_path / "other", "r", "m", 0, found, earlier) == {}
+    assert drawn_sizes(tmp_path / "other", "r", "m", 0, later, ()) == {}  # the judge says of none how sure
+
+
+def test_a_judge_that_knows_nothing_of_its_errors_gives_every_answer_the_same_chance() -> None:
+    """So do repeats: the least of a question's random numbers is turned into a uniform one."""
+    records = [
+        record.model_copy(update={"repeat": repeat})
+        for record in records_of(*"abcdefgh" * 50)
+        for repeat in (0, 1)
+    ]
+    found = candidates("r", lambda: records, AsksOfAnswers(), Judged(), 3)
+    assert len(found) == 400
+    lots = sorted(one.lot for one in found.values())
+    assert max(abs(lot - (n + 0.5) / 400) for n, lot in enumerate(lots)) < 1.63 / 20  # Kolmogorov at 1 %
+    assert {one.repeat for one in found.values()} == {0, 1}
 
 
 @dataclass(frozen=True)
