@@ -8,6 +8,7 @@
 - `detectable`: the smallest difference that such a test would find
 - `prediction_powered`, `weighted_sample`: means of what people would say, from a judge and a few labels
 - `gate`: the verdict of a gate from paired differences
+- `betting`: the interval of a mean of which only some values are known, whenever one stops
 - `sequential`: evidence for a loss over many nights, with a budget of false alarms
 - `few_questions`: whether one night of few questions lost more right answers than chance explains
 - `kappa`: agreement of two raters beyond chance

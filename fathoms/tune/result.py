@@ -11,7 +11,8 @@ import numpy as np
 from fathoms.errors import UsageError
 from fathoms.runs.marks import CONFIG
 from fathoms.safety.option_limits import MOST_REPEATS
-from fathoms.tune.intervals import difference_on_new, on_new, on_these, questions_to_settle
+from fathoms.stats.betting import mean_of_these
+from fathoms.tune.intervals import difference_on_new, on_new, questions_to_settle
 from fathoms.tune.order import Array, Order
 from fathoms.tune.race import Race
 
@@ -210,7 +211,7 @@ def _standing(
     known = ~np.isnan(row)
     filled = np.where(known, row, 0.5)
     strata, categories = order.strata[:count], int(order.strata.max()) + 1
-    low, high = on_these(filled, order, settings.alpha)
+    low, high = mean_of_these(filled, order.weights, settings.alpha)
     missing = float(order.weights[:count] @ ~known)
     these = (max(0.0, low - missing / 2), min(1.0, high + missing / 2))
     new = on_new(row[known], strata[known], categories, settings.alpha)

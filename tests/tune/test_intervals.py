@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fathoms.tune.intervals import difference_on_new, on_new, on_these, questions_to_settle
+from fathoms.stats.betting import mean_of_these
+from fathoms.tune.intervals import difference_on_new, on_new, questions_to_settle
 from fathoms.tune.order import draw_order
 from fathoms.tune.race import Race
 
 
 def test_nothing_is_known_before_the_first_question() -> None:
     order = draw_order(["a"] * 5, np.random.default_rng(0))
-    assert on_these(np.array([]), order) == (0.0, 1.0)
+    assert mean_of_these(np.array([]), order.weights) == (0.0, 1.0)
     assert on_new(np.array([]), order.strata[:0], 1) == (0.0, 1.0)
 
 
@@ -20,7 +21,7 @@ def test_after_the_last_question_the_figure_is_known() -> None:
     order = draw_order(["a", "a", "b"], np.random.default_rng(0))
     scores = np.array([1.0, 0.0, 1.0])
     expected = float(order.weights @ scores)
-    assert on_these(scores, order) == (expected, expected)
+    assert mean_of_these(scores, order.weights) == (expected, expected)
 
 
 def test_a_category_without_answers_may_have_any_mean() -> None:
@@ -56,7 +57,7 @@ def test_both_intervals_cover_the_truth_at_the_end_of_a_race(rate: float) -> Non
         for candidate in range(4):
             asked = race.dropped_at[candidate] or race.asked
             row = scores[candidate, order.positions]
-            low, high = on_these(row[:asked], order)
+            low, high = mean_of_these(row[:asked], order.weights)
             missed_these += not low - 1e-9 <= float(order.weights @ row) <= high + 1e-9
             low, high = on_new(row[:asked], order.strata[:asked], 3)
             missed_new += not low <= rate <= high
