@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field
@@ -30,6 +29,7 @@ from fathoms.metrics.grammar import read_grammar
 from fathoms.metrics.labels import Label, Why
 from fathoms.metrics.nearest_neighbour import (
     OWN_EXEMPLARS,
+    ExemplarFile,
     NearestNeighbour,
     nearest_exemplars,
     read_exemplars,
@@ -67,8 +67,9 @@ class Cues(Component):
 
     inert: ClassVar[bool] = True
     kind: Literal["cues"] = "cues"
-    exemplars: Path | None = None
-    """A YAML or JSON file `{statement: [...], abstention: [...]}`; by default the exemplars of fathoms."""
+    exemplars: ExemplarFile = None
+    """A YAML or JSON file `{statement: [...], abstention: [...]}`, or `released` for that of FATHOMS-RAG
+    where it was pulled; by default the exemplars of fathoms."""
     embed: Embedder = LexicalEmbedder()
     """The embedder that turns undecided clauses and exemplars into vectors."""
     least_cosine: float = Field(default=0.5, ge=-1, le=1)

@@ -4,7 +4,6 @@ the question."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import PrivateAttr
@@ -13,6 +12,7 @@ from fathoms.answers import read
 from fathoms.component import Component
 from fathoms.config import fingerprint
 from fathoms.metrics.labels import Label, Why, classified_text
+from fathoms.metrics.nearest_neighbour import ExemplarFile
 from fathoms.models import Embedder
 from fathoms.types import Claim, Judgement, Record, Rubric, Verdict
 
@@ -29,9 +29,10 @@ class JudgedAbstention(Component):
     kind: Literal["judge"] = "judge"
     hedged: Literal["statement", "abstention"] = "statement"
     """The label of an answer that says the documents lack the answer and yet offers a guess."""
-    exemplars: Path | None = None
+    exemplars: ExemplarFile = None
     """A YAML or JSON file `{statement: [...], abstention: [...]}` for the profile `paper-configured`, which
-    takes the place of `paper`; by default the exemplars of fathoms."""
+    takes the place of `paper`, or `released` for that of FATHOMS-RAG where it was pulled; by default the
+    exemplars of fathoms."""
     embed: Embedder | None = None
     """The embedder of the profile `paper-configured`, which takes the place of `paper`; that one always has
     `minilm-l6-v2`, and hashed words (`lexical`) are never taken for it."""

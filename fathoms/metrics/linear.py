@@ -17,7 +17,7 @@ from fathoms.component import Component
 from fathoms.config import fingerprint
 from fathoms.metrics.grammar import read_grammar
 from fathoms.metrics.labels import Why
-from fathoms.metrics.nearest_neighbour import read_exemplars
+from fathoms.metrics.nearest_neighbour import ExemplarFile, read_exemplars
 from fathoms.models import Embedder
 from fathoms.paths import require_own_file
 from fathoms.types import Verdict
@@ -37,9 +37,10 @@ class Linear(Component):
 
     inert: ClassVar[bool] = True
     kind: Literal["linear"] = "linear"
-    exemplars: Path | None = None
+    exemplars: ExemplarFile = None
     """A YAML or JSON file `{statement: [...], abstention: [...]}` for the profile `paper-configured`, which
-    takes the place of `paper`; by default the exemplars of fathoms."""
+    takes the place of `paper`, or `released` for that of FATHOMS-RAG where it was pulled; by default the
+    exemplars of fathoms."""
     embed: Embedder | None = None
     """The embedder of the profile `paper-configured`, which takes the place of `paper`; that one always has
     `minilm-l6-v2`, and hashed words (`lexical`) are never taken for it."""

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from fathoms.component import Component
 from fathoms.config import Source, fingerprint, read_yaml, validate
@@ -25,10 +25,13 @@ from fathoms.errors import DataError
 from fathoms.metrics.labels import Why
 from fathoms.models import Embedder, LexicalEmbedder
 from fathoms.models.embed import process as embedding
+from fathoms.paths import cache_dir
 from fathoms.safety.inputs import parse_json, read_text
 from fathoms.types import Verdict
 
 OWN_EXEMPLARS = Path(__file__).with_name("exemplars.yaml")
+RELEASED_EXEMPLARS = "statement_abstention_training.json"
+"""The name of the file of exemplars that the authors of FATHOMS-RAG released."""
 
 # Texts are compared in blocks, to bound the memory of the matrix of cosines.
 _BLOCK = 4096
@@ -42,6 +45,22 @@ class Exemplars(BaseModel):
 
     statement: Annotated[tuple[str, ...], Field(min_length=1)]
     abstention: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+def released_exemplars() -> Path | None:
+    """Return the exemplars that the authors of FATHOMS-RAG released, as they were pulled with the data set;
+    `None` if they are not on this machine."""
+    path = cache_dir() / "data" / "fathoms-rag" / RELEASED_EXEMPLARS
+    return path if path.is_file() else None
+
+
+def _located(path: Path | None) -> Path | None:
+    """Return the place of a file of exemplars: that of the released ones if `released` is written for it."""
+    return released_exemplars() if path == Path("released") else path
+
+
+ExemplarFile = Annotated[Path | None, AfterValidator(_located)]
+"""A file of exemplars; `released` is the one of FATHOMS-RAG, or none where it was not pulled."""
 
 
 class Nearest(NamedTuple):
@@ -60,8 +79,9 @@ class NearestNeighbour(Component):
 
     inert: ClassVar[bool] = True
     kind: Literal["nearest-neighbour"] = "nearest-neighbour"
-    exemplars: Path | None = None
-    """A YAML or JSON file `{statement: [...], abstention: [...]}`; by default the exemplars of fathoms."""
+    exemplars: ExemplarFile = None
+    """A YAML or JSON file `{statement: [...], abstention: [...]}`, or `released` for that of FATHOMS-RAG
+    where it was pulled; by default the exemplars of fathoms."""
     embed: Embedder = LexicalEmbedder()
     """The embedder that turns answers and exemplars into vectors."""
     unit: Literal["sentence", "answer"] = "sentence"

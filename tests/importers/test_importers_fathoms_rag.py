@@ -12,6 +12,7 @@ from fathoms.cli import main
 from fathoms.errors import DataError
 from fathoms.importers import read_result_file, read_result_files
 from fathoms.types import Question
+from tests.support.project import Project
 
 CHUNK = {"chunk_id": 1, "file_name": "a.pdf", "page_number": 19, "relevance_score": 0.74, "content": "text"}
 
@@ -292,3 +293,24 @@ def test_the_shared_files_match_the_released_questions(shared: Path) -> None:
         "LlamaIndex RAG": 3,
         "Closed": 2,
     }
+
+
+@pytest.mark.slow
+def test_the_summary_says_where_the_released_exemplars_do_not_decide(project: Project) -> None:
+    """The released exemplars here are made up: by them, the answer is a statement and so a hallucination."""
+    rows = [response(pred_answer="a tall tree", correctness_score=0.0)]
+    project.write("tiny.json", json.dumps({"model": "tiny", "api_model": "tiny:1b", "responses": rows}))
+    assert project.fathoms("import", "fathoms-rag", "tiny.json").returncode == 0
+    again = ("score", "tiny", "--profile", "paper-configured", "--set", "abstention.embed.kind=lexical")
+    done = project.fathoms(*again)
+    said = " ".join(done.stderr.split())
+    assert "those that its authors released give 88 %: run 'fathoms data pull fathoms-rag', then" in said
+    pulled = project.path / project.cache / "data" / "fathoms-rag" / "statement_abstention_training.json"
+    pulled.parent.mkdir(parents=True)
+    pulled.write_text(json.dumps({"statement": ["a tall tree"], "abstention": ["Nobody knows."]}))
+    released = project.fathoms(*again, "--set", "abstention.exemplars=released")
+    assert "authors released" not in released.stderr
+    before, after = (
+        [line for line in one.stdout.splitlines() if line.startswith("tiny")] for one in (done, released)
+    )
+    assert before != after

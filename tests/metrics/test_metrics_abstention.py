@@ -88,6 +88,20 @@ def test_exemplars_that_cannot_be_used(tmp_path: Path, name: str, text: str, com
     assert complaint in str(caught.value)
 
 
+def test_released_exemplars_are_those_that_were_pulled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path))
+    asked = {"abstention": {"kind": "linear", "exemplars": "released"}}
+    assert Scoring.model_validate(asked).abstention.exemplars is None
+    pulled = tmp_path / "data" / "fathoms-rag" / "statement_abstention_training.json"
+    pulled.parent.mkdir(parents=True)
+    pulled.write_text('{"statement": ["It is red."], "abstention": ["Nobody knows."]}')
+    found = Scoring.model_validate(asked)
+    assert found.abstention.exemplars == pulled
+    assert found.at(Path("elsewhere")).abstention.exemplars == pulled
+
+
 def test_missing_file_of_exemplars_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nowhere\.yaml: no such file"):
         NearestNeighbour(exemplars=tmp_path / "nowhere.yaml").classify(["a"])

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fathoms.corpora import find_manifest, read_questions
+from fathoms.corpora import read_questions
 from fathoms.errors import DataError, UsageError
 from fathoms.extras.papers.figures import Figures, figures_of, profiles_of
 from fathoms.extras.papers.tables import Table
 from fathoms.importers import Imported, read_answers, read_result_file, result_files
 from fathoms.importers.imported import fold_letters
+from fathoms.metrics.nearest_neighbour import RELEASED_EXEMPLARS, released_exemplars
 from fathoms.metrics.profiles import headline, profile_named
 from fathoms.metrics.score_records import Scoring, score
 
-EXEMPLARS = "statement_abstention_training.json"
-"""The file of the exemplars that the authors of FATHOMS-RAG released."""
-_IN_REPOSITORY = Path("evaluation") / EXEMPLARS
+_IN_REPOSITORY = Path("evaluation") / RELEASED_EXEMPLARS
 
 
 def find_results(
@@ -43,7 +42,7 @@ def find_results(
             continue
         of_folder, others = result_files(folder)
         paths += of_folder
-        strays += [f"{path} is no result file" for path in others if path.name != EXEMPLARS]
+        strays += [f"{path} is no result file" for path in others if path.name != RELEASED_EXEMPLARS]
     for path in {path.resolve(): path for path in paths}.values():
         try:
             imported = read_result_file(path) if questions is None else read_answers(path, questions)
@@ -67,10 +66,10 @@ def find_results(
 def with_exemplars(folders: Sequence[Path]) -> Scoring:
     """Return the scoring by which `ours` is computed: the paper's rule with the exemplars that its authors
     released, where these are beside the results or in the pulled data set, or else our own classifier."""
-    places = [found for folder in folders for found in sorted(folder.rglob(EXEMPLARS))]
-    places += [folder.resolve().parent / name for folder in folders for name in (EXEMPLARS, _IN_REPOSITORY)]
-    places.append(find_manifest("fathoms-rag", Path()).folder / EXEMPLARS)
-    path = next((path for path in places if path.is_file()), None)
+    places = [found for folder in folders for found in sorted(folder.rglob(RELEASED_EXEMPLARS))]
+    beside = (RELEASED_EXEMPLARS, _IN_REPOSITORY)
+    places += [folder.resolve().parent / name for folder in folders for name in beside]
+    path = next((path for path in places if path.is_file()), None) or released_exemplars()
     if path is None:
         return Scoring()
     of_paper = profile_named(headline("fathoms-rag")).classifier(Scoring().abstention)
