@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import ValidationError, field_validator
 
 from fathoms.errors import DataError
 from fathoms.judges.base import LABELS, Judge
@@ -39,6 +40,12 @@ class LabelledClaim(StoredValue):
     group: str = ""
     rubric: Rubric = "support"
     size: float | None = None
+
+    @field_validator("rubric", mode="before")
+    @classmethod
+    def _of_an_export(cls, value: Any) -> Any:
+        """Exports of claims up to 0.1.0 have the hash of the prompt here, or null, and are of support."""
+        return "support" if value is None or re.fullmatch("[0-9a-f]{8,64}", str(value)) else value
 
     @property
     def supports(self) -> bool:

@@ -82,7 +82,7 @@ def test_topics_stay_on_one_side_and_labels_are_balanced(run: Run, tmp_path: Pat
     assert [path.name for path in paths] == ["train.jsonl", "validation.jsonl", "test.jsonl"]
     assert [row.group for row in read_labels(paths[2])] == [row["group"] for row in found.rows["test"]]
     row = json.loads(paths[0].read_text().splitlines()[0])
-    assert (row["judge"], row["rubric"], row["run"]) == ("kept verdicts of hand", None, run.id)
+    assert (row["judge"], row["prompt"], row["run"]) == ("kept verdicts of hand", None, run.id)
     assert row["premise"] == f"Tower {row['group'][1:]} is tall."
 
 

@@ -66,7 +66,7 @@ def verdicts_of(
     origin = {
         "judge": judge.name,
         "judge_key": fingerprint(judge.identity()),
-        "rubric": judge.prompt_of("support"),
+        "prompt": judge.prompt_of("support"),
     }
     for record in run.records.all():
         for asked in needed(metrics, record, kept):
