@@ -16,9 +16,12 @@ import pytest
 
 from fathoms.models import Embedded, OnnxEmbedder
 from tests.extras.questions.building import recipe, scripted
+from tests.extras.questions.test_build_facts import PAGES as FACT_PAGES
+from tests.extras.questions.test_build_facts import PATTERNS
 from tests.support.doc_pages import DOCS, ROOT, SETS_UP, blocks_of, words
 from tests.support.forked import run_forked, write_command
 from tests.support.ports import free_port, wait_for
+from tests.support.project import write_pdf
 
 
 def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -169,7 +172,13 @@ def test_a_set_from_three_pdfs_is_measured_as_the_page_says(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_following_many_documents_computes_questions_and_measures_the_shipped_ones(tmp_path: Path) -> None:
-    made, ran = walk(DOCS / "many-documents.md", tmp_path)
+    (tmp_path / "pdfs").mkdir()
+    for name, pages in FACT_PAGES.items():
+        write_pdf(tmp_path / "pdfs" / name, pages)
+    model = {"kind": "scripted", "patterns": PATTERNS, "default": "no"}
+    shorter = {"found.csv": f"--set {shlex.quote(f'model={json.dumps(model)}')}"}
+    made, found, ran = walk(DOCS / "many-documents.md", tmp_path, shorter)
+    assert "found.csv: 12 facts, 3 in doubt" in found
     assert "questions.json: 6 questions" in made
     assert "(20 questions, 0 failed" in ran
 

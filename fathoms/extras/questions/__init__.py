@@ -15,7 +15,7 @@ from fathoms.hooks import Command
 COMMANDS = {
     "build": Command(
         "commands.build:app",
-        "Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions.",
+        "Make a question set from PDFs (fathoms build PDFS), extract a table of facts, or show a graph.",
     ),
     "data inject": Command("commands.inject:inject"),
     "questions init": Command("commands.files:init"),

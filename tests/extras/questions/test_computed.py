@@ -10,7 +10,7 @@ from fathoms.corpora import read_questions, write_questions
 from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.extras.questions.computed.choosing import choose
 from fathoms.extras.questions.computed.rules import RULES, Computed
-from fathoms.extras.questions.computed.table import Facts, Table, read_facts, write_facts
+from fathoms.extras.questions.computed.table import Facts, Table, read_facts, written_facts
 
 FACTS = """\
 document,page,field,value,unit
@@ -169,7 +169,7 @@ def test_a_choice_takes_each_rule_in_turn_and_is_the_same_again(tmp_path: Path) 
 
 def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
     rows = facts(tmp_path).rows
-    again = facts(tmp_path, write_facts(rows)).rows
+    again = facts(tmp_path, written_facts(rows)).rows
     assert [(one.document, one.page, one.field, one.value, one.unit) for one in again] == [
         (one.document, one.page, one.field, one.value, one.unit) for one in rows
     ]

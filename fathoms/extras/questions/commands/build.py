@@ -1,4 +1,4 @@
-"""`fathoms build`: make a question set from documents, or show the graph of one.
+"""`fathoms build`: make a question set from documents, extract a table of facts, or show a graph.
 
 `fathoms build PDFS` is short for `fathoms build set PDFS`.
 """
@@ -15,6 +15,7 @@ from fathoms.cli import console
 from fathoms.cli.help_groups import GroupedCommand
 from fathoms.cli.options import Json
 from fathoms.errors import ExitCode, UsageError
+from fathoms.extras.questions.commands.build_facts import build_facts
 from fathoms.extras.questions.commands.build_set import build
 
 
@@ -34,13 +35,14 @@ class _MakesByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_MakesByDefault,
-    help="Make a question set from PDFs (fathoms build PDFS), or show the graph of its multi-hop questions."
-    "\n\nThe options are those for making a set.",
+    help="Make a question set from PDFs (fathoms build PDFS), extract a table of facts, or show the graph of"
+    " multi-hop questions.\n\nThe options are those for making a set.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
 )
 app.command("set", cls=GroupedCommand)(build)
+app.command("facts", cls=GroupedCommand)(build_facts)
 
 
 @app.command("graph")

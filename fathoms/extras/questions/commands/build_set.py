@@ -157,10 +157,10 @@ def build(
     from fathoms.extras.questions.making.manifest import settle
 
     format_of(out)
-    _require_stages(redo or (), possible=resume or update)
+    require_stages(redo or (), possible=resume or update)
     if not dry_run:
         settle(out)
-        _require_possible(out, resume=resume, update=update)
+        require_possible(out, resume=resume, update=update)
     recipe, paths = _recipe(
         sources or (),
         _earlier(out) if resume or update else None,
@@ -187,7 +187,7 @@ def build(
             return ExitCode.FAILED if corpus.unread else ExitCode.OK
         if update:
             _require_documents(out, corpus)
-        with _journal(out, max_cost, redo or ()) as journal, _going_on(update):
+        with journal_of(out, max_cost, redo or ()) as journal, going_on(update):
 
             def stage(name: str, done: int, total: int) -> None:
                 bars.stage(name, done, total, journal.remark)
@@ -268,6 +268,13 @@ def _recipe(
     return recipe.model_copy(update={"documents": absolute}), paths
 
 
+def recipe_of(
+    sources: Sequence[Path], model: str | None, settings: Sequence[str]
+) -> tuple[Recipe, Mapping[str, Path]]:
+    """Return the recipe and the documents by name of a command with no other settings."""
+    return _recipe(sources, None, {"model": model and _model(model)}, settings)
+
+
 def _model(text: str) -> dict[str, Any]:
     """Return the settings of a model that is named as KIND:NAME, or by the name of an embedded one."""
     from fathoms.registry import built_in
@@ -302,7 +309,7 @@ def _share(text: str) -> float:
     return value
 
 
-def _require_possible(out: Path, *, resume: bool, update: bool) -> None:
+def require_possible(out: Path, *, resume: bool, update: bool) -> None:
     """Raise UsageError where there is already something that would be lost, or nothing to go on with."""
     from fathoms.corpora import refuse_existing
     from fathoms.extras.questions.making.drafts import folder_of
@@ -324,7 +331,7 @@ def _require_possible(out: Path, *, resume: bool, update: bool) -> None:
         )
 
 
-def _require_stages(redo: Sequence[str], *, possible: bool) -> None:
+def require_stages(redo: Sequence[str], *, possible: bool) -> None:
     """Raise UsageError where stages cannot be asked for again."""
     from fathoms.extras.questions.making.asking import STAGES
 
@@ -336,7 +343,7 @@ def _require_stages(redo: Sequence[str], *, possible: bool) -> None:
 
 
 @contextmanager
-def _going_on(update: bool) -> Iterator[None]:
+def going_on(update: bool) -> Iterator[None]:
     """Say how a build goes on that was interrupted, or whose files could not be written."""
     option = "--update" if update else "--resume"
     try:
@@ -352,7 +359,7 @@ def _going_on(update: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _journal(out: Path, max_cost: float | None, redo: Sequence[str]) -> Iterator[Journal]:
+def journal_of(out: Path, max_cost: float | None, redo: Sequence[str] = ()) -> Iterator[Journal]:
     """Open the journal of the replies of a build."""
     from fathoms.extras.questions.making.asking import Journal
     from fathoms.extras.questions.making.drafts import folder_of

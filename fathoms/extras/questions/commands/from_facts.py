@@ -82,6 +82,8 @@ def from_facts(
     read = read_facts(facts)
     for warning in read.warnings:
         console.note(f"note: {warning}")
+    if doubtful := sum(bool(row.check) for row in read.rows):
+        console.note(f"note: {console.amount(doubtful, 'value')} in doubt: mend it where `check` says so")
     found = choose(Table(read, about, dated), n, rules or tuple(RULES), seed, least, most)
     if not found.questions:
         raise DataError(

@@ -69,6 +69,21 @@ class _Chosen(NamedTuple):
     given: tuple[Given, ...]
 
 
+class _Total(NamedTuple):
+    """A sum of a field over chosen things, with what is given of each."""
+
+    field: Field
+    condition: Condition
+    chosen: _Chosen
+    value: float
+    given: tuple[Given, ...]
+
+    @property
+    def cells(self) -> tuple[Cell, ...]:
+        """What it rests on."""
+        return _cells(self.chosen.things, self.chosen.given, self.given)
+
+
 def count(table: Table) -> Found:
     """Ask for how many things a condition holds."""
     for condition in _conditions(table):
@@ -106,20 +121,19 @@ def list_(table: Table) -> Found:
 
 def sum_(table: Table) -> Found:
     """Ask for the total of an amount over all things for which a condition on a name holds."""
-    for field, condition, chosen in _amounts_by_name(table):
-        total = _total(table, field, chosen)
-        if isinstance(total, Left):
-            yield total
+    for one in _totals(table):
+        if isinstance(one, Left):
+            yield one
             continue
-        value, given = total
-        text = f"What is the total {field.name}{_in(field)} of all {table.noun}s for which {condition}?"
+        name, things = one.field.name, one.chosen.things
+        text = f"What is the total {name}{_in(one.field)} of all {table.noun}s for which {one.condition}?"
         yield Computed(
             "sum",
             _asked(table, text),
-            ((_number(field, value),),),
-            f"{_shown(field, value)}, the sum of {_parts(chosen.things, given)}.",
-            f"the sum of {field.name} over the {table.noun}s for which {condition}",
-            _cells(chosen.things, chosen.given, given),
+            ((_number(one.field, one.value),),),
+            f"{_shown(one.field, one.value)}, the sum of {_parts(things, one.given)}.",
+            f"the sum of {name} over the {table.noun}s for which {one.condition}",
+            one.cells,
         )
 
 
@@ -156,38 +170,28 @@ def argmax(table: Table) -> Found:
 
 def compare(table: Table) -> Found:
     """Ask by how much the total of an amount over one group of things is larger than over another one."""
-    for (field, one, first), (other_field, other, second) in combinations(_amounts_by_name(table), 2):
-        if field != other_field or one.field != other.field:
+    totals = list(_totals(table))
+    yield from (one for one in totals if isinstance(one, Left))
+    for pair in combinations([one for one in totals if isinstance(one, _Total)], 2):
+        more, less = sorted(pair, key=lambda one: -one.value)
+        field, small = more.field, less.condition
+        if field != less.field or more.condition.field != small.field:
             continue
-        totals = [_total(table, field, chosen) for chosen in (first, second)]
-        left = next((total for total in totals if isinstance(total, Left)), None)
-        if left is not None:
-            yield left
-            continue
-        sums = [total for total in totals if not isinstance(total, Left)]
-        groups = [(one, first, *sums[0]), (other, second, *sums[1])]
-        (large, _, more, _), (small, _, less, _) = groups = sorted(groups, key=lambda group: -group[2])
-        difference = float(f"{more - less:.12g}")
+        difference = float(f"{more.value - less.value:.12g}")
         if not difference:
             yield TIED
             continue
         text = (
-            f"By how much{_in(field)} is the total {field.name} of all {table.noun}s for which {large} larger"
-            f" than that of those for which the {small.field.name} is {small.words}?"
+            f"By how much{_in(field)} is the total {field.name} of all {table.noun}s for which"
+            f" {more.condition} larger than that of those for which the {small.field.name} is {small.words}?"
         )
         yield Computed(
             "compare",
             _asked(table, text),
             ((_number(field, difference),),),
-            f"{_shown(field, difference)}: {_shown(field, more)} less {_shown(field, less)}.",
-            f"the sum of {field.name} where {large}, less that where {small}",
-            tuple(
-                dict.fromkeys(
-                    cell
-                    for _, chosen, _, given in groups
-                    for cell in _cells(chosen.things, chosen.given, given)
-                )
-            ),
+            f"{_shown(field, difference)}: {_shown(field, more.value)} less {_shown(field, less.value)}.",
+            f"the sum of {field.name} where {more.condition}, less that where {small}",
+            tuple(dict.fromkeys((*more.cells, *less.cells))),
         )
 
 
@@ -262,10 +266,11 @@ def _conditions(table: Table, names_only: bool = False) -> Iterator[Condition]:
     """Yield the conditions that can be asked about: each name that several things have, amounts of at least a
     quartile, and each year."""
     for field in table.asked:
-        keys = [given.key for thing in table.things if (given := table.given(thing, field)) and given.settled]
+        every = [given for thing in table.things if (given := table.given(thing, field))]
+        keys = [given.key for given in every if given.settled]
         if field.kind == "name":
             for key, number in Counter(keys).items():
-                if 1 < number < len(keys):
+                if 1 < number < len(every):
                     yield Condition(field, _spelling(table, field, key), partial(eq, key))
         elif names_only:
             continue
@@ -328,22 +333,20 @@ def _all_given(table: Table, field: Field, things: Sequence[Thing]) -> tuple[Giv
     return given if all(one.settled for one in given) else DOUBTFUL
 
 
-def _amounts_by_name(table: Table) -> Iterator[tuple[Field, Condition, _Chosen]]:
-    """Yield each field that adds up with each condition on a name that is certain for several things."""
+def _totals(table: Table) -> Iterator[_Total | Left]:
+    """Yield the total of each field that adds up over the things for which a condition on a name holds, or
+    why it is not certain."""
     for field in table.asked:
         if field.kind == "amount" and field.adds_up:
             for condition in _conditions(table, names_only=True):
                 chosen = _chosen(table, condition)
-                if not isinstance(chosen, Left) and len(chosen.things) > 1:
-                    yield field, condition, chosen
-
-
-def _total(table: Table, field: Field, chosen: _Chosen) -> tuple[float, tuple[Given, ...]] | Left:
-    """Return the sum of a field over things, and its parts."""
-    given = _all_given(table, field, chosen.things)
-    if isinstance(given, Left):
-        return given
-    return float(f"{sum(float(one.key) for one in given):.12g}"), given
+                if isinstance(chosen, Left):
+                    yield chosen
+                elif isinstance(given := _all_given(table, field, chosen.things), Left):
+                    yield given
+                else:
+                    value = float(f"{sum(float(one.key) for one in given):.12g}")
+                    yield _Total(field, condition, chosen, value, given)
 
 
 def _may_be(key: Key, other: Key) -> bool:

@@ -164,7 +164,7 @@ def _mistakes(row: dict[str, str]) -> Iterator[tuple[str, str]]:
         )
 
 
-def write_facts(facts: Iterable[Fact]) -> str:
+def written_facts(facts: Iterable[Fact]) -> str:
     """Return the text of a table of facts, which reads back as the same rows."""
     out = io.StringIO(newline="")
     table = csv.writer(out, lineterminator="\n")

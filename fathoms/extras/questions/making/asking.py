@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 """Reports progress; called with (stage, items done, items in total)."""
 STAGES = (
     *("drafts", "clarity", "graph", "walks", "hops", "answers", "closed-book", "checklist"),
-    *("labels", "unanswerable", "interleaved", "update"),
+    *("labels", "unanswerable", "interleaved", "update", "fields", "facts", "second-reading"),
 )
 """What models are asked for."""
 
