@@ -40,7 +40,7 @@ SHOTS = (
     Shot("report-funnel", "demo", "view=overview", theme="dark", top="#funnel", height=760),
     Shot("report-question", "demo", "view=question&id=text-01", height=1020),
     Shot("report-compare", "demo", "view=compare&a=0&b=1", theme="dark"),
-    Shot("report-gold-pages", "demo", "view=overview", top="#gold-pages", height=1240),
+    Shot("report-gold-pages", "demo", "view=overview", top="#table-pages", height=1240),
     Shot("report-narrow-overview", "paper", "view=overview", theme="dark", width=390),
     Shot("report-narrow-questions", "demo", "view=questions", width=390),
 )

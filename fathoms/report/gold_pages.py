@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from fathoms.metrics.names import GOLD_PAGES
 from fathoms.report.funnel import assumed, of
-from fathoms.report.section import Lines, Section, table_of_runs
+from fathoms.report.leaderboard import run_labels
+from fathoms.report.section import Chart, Lines, Section, table_of_runs
 from fathoms.runs.run import Run
 from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import MetricFigure, MetricFigures
@@ -43,13 +45,28 @@ def cites_nothing(run: Run, scores: str | None) -> bool:
 def pages_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
     """Return the table of the gold pages of some runs; `None` if they are known of none."""
 
+    any_run = [name for run in runs for name in page_figures(run, scores)]
+    known = {name: head for name, head in zip(PAGE_STAGES, HEADS, strict=True) if name in any_run}
+
     def lines(run: Run) -> Lines | None:
         figures = page_figures(run, scores)
-        rows = [_row(name, stages) for name, stages in page_rows(figures)]
+        rows = [_row(name, stages) for name, stages in page_rows(figures, list(known))]
         return (rows, list(page_notes(run, scores))) if figures else None
 
-    header = ("gold pages", *HEADS, "n")
-    return table_of_runs(runs, lines, "pages", "Where gold pages were lost", header, [NOTE])
+    header = ("gold pages", *known.values(), "n")
+    section = table_of_runs(runs, lines, "pages", "Where gold pages were lost", header, [NOTE])
+    return section and replace(section, chart=_chart(runs, scores))
+
+
+def _chart(runs: Sequence[Run], scores: str | None) -> Chart:
+    """Return the chart of the overall figures, with a line for each run."""
+    heads = dict(zip(PAGE_STAGES, HEADS, strict=True))
+    lines = {
+        label: {heads[name]: one.overall.model_dump() for name, one in page_figures(run, scores).items()}
+        for run, label in zip(runs, run_labels(runs), strict=True)
+    }
+    ticks = [head for head in HEADS if any(head in points for points in lines.values())]
+    return Chart("stage", ticks, {label: points for label, points in lines.items() if points}, "Gold pages")
 
 
 def _row(name: str, stages: Sequence[MetricFigure]) -> list[str]:
@@ -58,10 +75,12 @@ def _row(name: str, stages: Sequence[MetricFigure]) -> list[str]:
     return [name, *(page_cell(stage, n) for stage in stages), str(n)]
 
 
-def page_rows(figures: dict[str, MetricFigures]) -> Iterator[tuple[str, list[MetricFigure]]]:
-    """Yield Overall, then every category, with the figure of each stage."""
+def page_rows(
+    figures: dict[str, MetricFigures], known: Sequence[str] = PAGE_STAGES
+) -> Iterator[tuple[str, list[MetricFigure]]]:
+    """Yield Overall, then every category, with the figure of each of the stages `known`."""
     unknown = MetricFigures()
-    stages = [figures.get(name, unknown) for name in PAGE_STAGES]
+    stages = [figures.get(name, unknown) for name in known]
     yield "Overall", [stage.overall for stage in stages]
     for name in dict.fromkeys(name for stage in stages for name in stage.categories):
         yield name, [stage.cell(name) for stage in stages]

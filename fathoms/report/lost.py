@@ -56,16 +56,28 @@ def lost_questions(run: Run, part: str, scores: str | None = None) -> list[Lost]
 def loss_sentence(question: Question, repeat: ScoredRepeat) -> str | None:
     """Say which part of the pipeline lost most of what an answer lacks; `None` where nothing was lost or
     that is not known."""
+    if repeat.error:
+        return "No answer: the call failed."
     funnel = next((one.funnel for one in repeat.scores.values() if one.funnel), None)
-    if funnel is None or repeat.error or funnel.left_out or not any(funnel.lost.values()):
+    gold = {(one.document, one.page) for one in question.evidence if one.page is not None}
+    numbers = ", ".join(map(str, sorted({page for _, page in gold if page is not None})))
+    pages = numbers and (f"pages {numbers} were" if "," in numbers else f"page {numbers} was")
+    found = any(
+        any((hit.document, page) in gold for page in hit.pages) if hit.gold is None else hit.gold
+        for hit in repeat.hits or ()
+    )
+    if funnel is None or not any(funnel.lost.values()):
+        if all(one.correctness in (None, 1) for one in repeat.scores.values()):
+            return None
+        if repeat.hits == ():
+            return "Nothing was retrieved."
+        known = funnel is None and pages and repeat.hits is not None and not found
+        return f"Lost by the retriever: {pages} not found." if known else None
+    if funnel.left_out:
         return None
     stage = max(funnel.lost, key=lambda name: funnel.lost[name])  # the earliest of several
     missed = [f"'{phrase}'" for phrase, where in funnel.missed.items() if where == stage]
     what = " and ".join(missed) or "a part of the answer"
-    gold = {(one.document, one.page) for one in question.evidence if one.page is not None}
-    pages = ", ".join(map(str, sorted({page for _, page in gold if page is not None})))
-    pages = pages and (f"pages {pages} were" if "," in pages else f"page {pages} was")
-    found = any((hit.document, page) in gold for hit in repeat.hits or () for page in hit.pages)
     retrieved = f"{pages} found, but not the passage with {what}"
     if not found:
         retrieved = f"{f'{pages} not found, and ' if pages else ''}{what} is in no retrieved text"

@@ -9,18 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from fathoms.report.evidence import evidence_section
 from fathoms.report.funnel import funnel_section
-from fathoms.report.gold_pages import pages_section
 from fathoms.report.leaderboard import Leaderboard, RunRow, leaderboard
 from fathoms.report.metrics_table import metrics_sections
-from fathoms.report.outcomes import abstention_section
 from fathoms.report.purposes import purpose_lines
 from fathoms.report.radar import TITLES
 from fathoms.report.score_tables import categories_section, category_sections, scores_section
 from fathoms.report.screen import lost_section
 from fathoms.report.section import Section
-from fathoms.report.sections import reviews, sections
+from fathoms.report.sections import evidence_sections, reviews, sections
 from fathoms.report.shrunk import shrunk_section
 from fathoms.report.stage_times import times_section
 from fathoms.report.text import describe, plain, shorten
@@ -71,9 +68,7 @@ def report_markdown(
         section_lines(
             [
                 funnel_section(with_figures, scores),
-                pages_section(with_figures, scores),
-                evidence_section(with_figures, scores),
-                abstention_section(answered, scores),
+                *evidence_sections(with_figures, scores),
             ]
         ),
         review_section(runs, scores),

@@ -10,9 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from fathoms import hooks
+from fathoms.report.evidence import evidence_section
 from fathoms.report.filtered import filtered_section
+from fathoms.report.gold_pages import pages_section
 from fathoms.report.modalities import modality_section
 from fathoms.report.of_metrics import TABLES as OF_METRICS
+from fathoms.report.outcomes import abstention_section
 from fathoms.report.positions import positions_section
 from fathoms.report.prompts_table import prompts_section
 from fathoms.report.quotes import QUOTE_TABLES
@@ -44,6 +47,17 @@ def sections(runs: Sequence[Run]) -> list[Section]:
 def page_sections(runs: Sequence[Run]) -> list[Section]:
     """Return those tables that the page does not draw by itself as a plot."""
     return [one for one in sections(runs) if one.key not in ("search", "within", "modalities")]
+
+
+def evidence_sections(runs: Sequence[Run], scores: str | None) -> list[Section]:
+    """Return the tables of what became of the gold pages, and of what was answered with and without them."""
+    answered = [run for run in runs if not run.summary.retrieval_only]
+    found = (
+        pages_section(runs, scores),
+        evidence_section(runs, scores),
+        abstention_section(answered, scores),
+    )
+    return [one for one in found if one is not None]
 
 
 def sections_json(runs: Sequence[Run]) -> dict[str, Any]:

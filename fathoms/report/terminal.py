@@ -14,17 +14,15 @@ from rich.text import Text
 from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.report.change import change
-from fathoms.report.evidence import evidence_section
 from fathoms.report.funnel import funnel_section
 from fathoms.report.gold_pages import pages_section
 from fathoms.report.grid import Grid, section_grid
 from fathoms.report.leaderboard import leaderboard, run_labels
 from fathoms.report.metrics_table import RETRIEVAL, metrics_sections
-from fathoms.report.outcomes import abstention_section
 from fathoms.report.purposes import embedding_lines, purpose_lines
 from fathoms.report.score_tables import category_sections
 from fathoms.report.section import Section
-from fathoms.report.sections import reviews, sections
+from fathoms.report.sections import evidence_sections, reviews, sections
 from fathoms.report.stage_times import times_section
 from fathoms.report.text import plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
@@ -54,7 +52,7 @@ def summary_panel(run: Run, previous: Run | None = None, scores: str | None = No
         return [heading(run, profile), counts_line(run), *not_read(run), *failures(run, profile)]
     parts = [heading(run, profile), *scores_panel([run], scores), *drawn(sections([run]))]
     parts += drawn(metrics_sections([run], scores))
-    parts += drawn([funnel_section([run], scores), pages_section([run], scores), *evidence([run], scores)])
+    parts += drawn([funnel_section([run], scores), *evidence_sections([run], scores)])
     parts += [*drawn([times_section([run])]), *spent(run, profile)]
     if previous is not None and not run.summary.retrieval_only:
         parts.append(change_line(run, previous, profile))
@@ -73,7 +71,7 @@ SECTIONS: dict[str, Callable[[Sequence[Run], str | None], Sequence[Section | Non
     "scores": lambda runs, scores: category_sections(answered_of(runs), scores),
     "lost": lambda runs, scores: [funnel_section(runs, scores)],
     "pages": lambda runs, scores: [pages_section(runs, scores)],
-    "abstention": lambda runs, scores: evidence(runs, scores),
+    "abstention": lambda runs, scores: [one for one in evidence_sections(runs, scores) if one.key != "pages"],
     "time": lambda runs, scores: [times_section(runs)],
     "retrieval": lambda runs, scores: [
         *(one for one in sections(runs) if one.key in ("search", "within", "modalities")),
@@ -96,11 +94,6 @@ def group_sections(runs: Sequence[Run], names: Iterable[str], scores: str | None
     """Return the tables that runs have in some groups of `--only`."""
     found = (one for name in names if name in SECTIONS for one in SECTIONS[name](runs, scores))
     return [one for one in found if one is not None and one.rows]
-
-
-def evidence(runs: Sequence[Run], scores: str | None) -> list[Section | None]:
-    """Return the tables of what runs answered and where they abstained; `None` for one that they lack."""
-    return [evidence_section(runs, scores), abstention_section(answered_of(runs), scores)]
 
 
 def answered_of(runs: Sequence[Run]) -> list[Run]:

@@ -275,27 +275,17 @@ def test_the_funnel_is_stacked_and_has_a_table(watched: Watched, made: str) -> N
     assert page.locator("#funnel details table tbody tr").count() == 3
 
 
-def test_gold_pages_honesty_and_multiples_of_the_fastest(watched: Watched, made: str) -> None:
+def test_gold_pages_evidence_and_multiples_of_the_fastest(watched: Watched, made: str) -> None:
     """Of 60 hits, alpha is right on all, beta on 20, gamma on none; alpha and beta take 0.5 s, gamma 1 s."""
     page = unfold(watched.open(made))
-    assert page.locator("#gold-pages figure").count() == 1  # only Overall has figures
-    titles = page.locator("#gold-pages svg.chart path title").all_text_contents()
+    titles = page.locator("#table-pages svg.chart path title").all_text_contents()
     assert "alpha, parsed: 1.00 [0.90, 1.00], n 120" in titles
     assert "beta, retrieved: 0.50 [0.40, 0.60], n 120" in titles
-    assert "both found: 60; neither found: 60" in texts(page, "#gold-pages .notes li")[0]
-    charts = page.locator("#honesty svg.chart")
-    said = [charts.nth(number).get_attribute("aria-label") for number in range(3)]
-    assert said[1] == (
-        "Answers of beta by retrieval: hits 60: answered, right 20, answered, wrong 40;"
-        " misses 60: abstained, wrong 60"
-    )
-    assert texts(page, "#honesty .legend li") == ["answered, right", "answered, wrong", "abstained, wrong"]
-    labels = page.locator("#honesty figure svg.chart text").all_text_contents()
-    assert labels[:4] == ["right 60", "hits 60", "abstained, wrong 60", "misses 60"]
-    page.locator("#honesty-figures").focus()
-    page.keyboard.press("Enter")
-    rows = texts(page, "#honesty .behind tbody tr")
-    assert rows[0] == "alpha answered, right 60 0"
+    notes = texts(page, "#table-pages .notes li")
+    assert any("both found: 60; neither found: 60" in note for note in notes)
+    rows = texts(page, "#table-evidence tbody tr")
+    assert rows[0] == "alpha answered, right 60 (1.00) 0"
+    assert "beta answered, wrong 40 (0.67) 0" in rows
     times = page.locator("#latency svg.chart text.name").all_text_contents()[1::2]
     assert times == ["500 ms 1.0\u00d7", "500 ms 1.0\u00d7", "1 s 2.0\u00d7"]
 
@@ -331,8 +321,8 @@ def test_without_costs_seconds_stand_in_their_place(watched: Watched, folder: Pa
 
 def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> None:
     page = unfold(watched.open(made))
-    cells = [text.split()[0] for text in texts(page, "#abstention .square:nth-child(3) td.figure")]
-    assert cells == ["107", "12", "0", "0"]  # gamma: 120 less one error and twelve abstentions
+    rows = texts(page, "#table-abstention tbody tr")  # gamma: 120 less one error and twelve abstentions
+    assert rows[-2:] == ["gamma answerable 107 (0.90) 12 (0.10)", "gamma unanswerable 0 0"]
     assert texts(page, "#errors tbody tr") == ["gamma Timeout 1 no answer within 60 s"]
     assert texts(page, "#about table.runs thead")[0].endswith("alpha beta gamma")
     page.locator("#differences").click()
@@ -564,7 +554,7 @@ def test_the_page_of_a_document_is_drawn_with_what_was_found_on_it(
     path.write_text(report_html(runs, thumbnails=True), encoding="utf-8")
     page = watched.open(path.as_uri(), "view=question&id=q-003")
     assert texts(page, "article.card .loss")[0] == (
-        "Lost by the retriever: page 3 was found, but not the passage with \u201c41.5 crowns\u201d."
+        "Lost by the retriever: page 3 was found, but not the passage with '41.5 crowns'."
     )
     assert texts(page, ".paper .legend li") == [
         "1 1. retrieved",

@@ -60,7 +60,7 @@ def swept(folder: Path, places: dict[str, str], numbers: range) -> list[Run]:
 def test_the_curve_over_the_places(watched: Watched, tmp_path: Path) -> None:
     runs = swept(tmp_path, RIGHT, range(2, 3))
     page = watched.open(written(tmp_path / "report.html", runs))
-    section = "#sweep-positions"
+    section = "#table-positions"
     # 2 of 2: the lower bound is the root of .05
     assert texts(page, f"{section} tbody tr td:nth-child(3)")[:2] == [
         "1.00 [0.22, 1.00]",
@@ -83,5 +83,5 @@ def test_lines_without_a_shape_are_counted(watched: Watched, tmp_path: Path) -> 
     """A chart has a shape for each of 8 lines."""
     runs = swept(tmp_path, dict.fromkeys("abcdefghi", "a"), range(1, 3))
     page = watched.open(written(tmp_path / "report.html", runs))
-    assert page.locator("#sweep-positions .legend li").count() == 8
-    assert "1 more line is in the table only." in texts(page, "#sweep-positions p")
+    assert page.locator("#table-positions .legend li").count() == 8
+    assert "1 more line is in the table only." in texts(page, "#table-positions p")

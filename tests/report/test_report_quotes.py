@@ -144,12 +144,12 @@ def watched(browser: Any) -> Iterator[Watched]:
 @pytest.mark.slow
 def test_the_page_draws_them(watched: Watched, runs: list[Run], tmp_path: Path) -> None:
     page = watched.open(written(tmp_path / "report.html", runs))
-    titles = page.locator("#sweep-quotes-by-question-type svg.chart path > title").all_text_contents()
+    titles = page.locator("#table-quotes-by-question-type svg.chart path > title").all_text_contents()
     assert [title.split(" [")[0] for title in titles] == [
         *("plain, <b>Other</b>: 0.67", "plain, Causal: 0.75"),
         *("thinks, <b>Other</b>: 1.00", "thinks, Causal: 1.00"),
     ]
-    labels = page.locator("#sweep-quotes-by-question-type svg.chart text").all_text_contents()
+    labels = page.locator("#table-quotes-by-question-type svg.chart text").all_text_contents()
     assert "↑ Quote F1" in labels
-    assert page.locator("#sweep-quote-places svg.chart path > title").count() == 2 * (2 + 2)
-    assert "3.0" in texts(page, "#sweep-thinking tbody tr")[0]
+    assert page.locator("#table-quote-places svg.chart path > title").count() == 2 * (2 + 2)
+    assert "3.0" in texts(page, "#table-thinking tbody tr")[0]

@@ -21,7 +21,7 @@ from fathoms.report.html.reading import IndexedRun, index_run
 from fathoms.report.html.texts import clean
 from fathoms.report.leaderboard import leaderboard, run_labels
 from fathoms.report.section import Section
-from fathoms.report.sections import page_sections
+from fathoms.report.sections import evidence_sections, page_sections
 from fathoms.runs.run import Run
 
 DETAILS = 24_000_000
@@ -141,6 +141,7 @@ def whole_overview(
         title = f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
     made = {
         "sections": list(map(_shown_section, page_sections(runs))),
+        "tables": list(map(_shown_section, evidence_sections(runs, scores))),
         "title": f"fathoms: {title}",
         "version": f"fathoms {__version__}",
         "categories": list(scored.categories)[:MOST_CATEGORIES],

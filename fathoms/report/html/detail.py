@@ -19,6 +19,7 @@ from fathoms.report.grouping import label
 from fathoms.report.html.claims import cost_of, documents_of, shown_claims
 from fathoms.report.html.places import Drawn, Passage, Phrases, Sought, Unread
 from fathoms.report.html.texts import MARKED, Marker, Pool, brief
+from fathoms.report.lost import loss_sentence
 from fathoms.report.metrics_table import page_metrics, reason
 from fathoms.report.read_answer import read_answer
 from fathoms.runs.run import Run
@@ -208,6 +209,7 @@ def _repeat(
         "refusal": brief(answer.refusal, REASON),
         "cached": answer.cached,
         "prompt_cut": answer.prompt_cut,
+        "loss": brief(loss_sentence(question, repeat), REASON),
         "error": error and {"kind": error.kind, "message": pool.add(error.message)},
         "seed": repeat.seed,
         "finished": repeat.finished,

@@ -6,25 +6,19 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fathoms.metrics.stages import STAGES
-from fathoms.report.evidence import evidence_notes, evidence_table
 from fathoms.report.funnel import funnel_of, notes
-from fathoms.report.gold_pages import HEADS, PAGE_STAGES, page_figures, page_notes
 from fathoms.report.html.claims import cost_of, spent
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.length import length_sentence
 from fathoms.report.metrics_table import MAIN, is_shown, listed_parts, page_metrics
 from fathoms.report.modalities import modality_hits
-from fathoms.report.outcomes import OUTCOMES, RATES
 from fathoms.report.stage_times import ingest_lines
 from fathoms.runs.run import Run
 from fathoms.runs.search_notes import search_notes
 from fathoms.safety.masking import HIDDEN, is_secret_name, without_logins
 from fathoms.text.amounts import SHARE, UNKNOWN, bracket, duration, figure, measured
 from fathoms.types.run.figures import (
-    AbstentionCounts,
-    AbstentionRates,
     FunnelStages,
-    HallucinationRates,
     JudgeCheck,
     MeanScores,
     MetricFigure,
@@ -68,14 +62,11 @@ def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Js
             },
         },
         "counts": {name: getattr(counts, name) for name in COUNTS},
-        "hallucination_over": hallucination_over(figures),
-        "abstention": None if run.summary.retrieval_only else abstention_of(figures, summary.repeats),
+        "classifier": figures.classifier.get("kind") if isinstance(figures.classifier, dict) else None,
         "funnel": funnel_figures(run, profile),
         "curves": curves_of(run),
         "modalities": modalities_of(run),
         "lengths": lengths_of(run),
-        "pages": pages_of(run, profile),
-        "honesty": honesty_of(run, profile),
         "cost": {
             "total": cost_of(summary.cost if sums.costs else None),
             "per_question": {"value": rounded(each), "text": cost_of(each)},
@@ -183,61 +174,6 @@ def further_of(figures: MetricFigures, name: str) -> Json:
     }
 
 
-def hallucination_over(figures: ProfileFigures) -> Json | None:
-    """Return the hallucination rates by answerability, overall and by category, each with its number of
-    questions; `None` where the profile has none, or no question is unanswerable."""
-    rates = figures.overall.hallucination_over
-    if rates is None or not rates.unanswerable.n:
-        return None
-    categories = {name: means.hallucination_over for name, means in figures.categories.items()}
-    return {
-        "overall": _rates(rates),
-        "categories": {name: _rates(found) for name, found in categories.items() if found},
-    }
-
-
-def _rates(rates: HallucinationRates) -> Json:
-    """Return the rate and the number of questions of each denominator."""
-    found = {"all": rates.all, "answerable": rates.answerable, "unanswerable": rates.unanswerable}
-    return {name: {"text": figure(rate.value), "n": rate.n} for name, rate in found.items()}
-
-
-def abstention_of(figures: ProfileFigures, repeats: int) -> Json | None:
-    """Return the 2 x 2 abstention table with the share of each cell in its line; `None` if not known."""
-    lines, rates = figures.abstention_table.lines, figures.abstention_rates or AbstentionRates()
-    if not lines:
-        return None
-    classifier = figures.classifier
-    return {
-        "classifier": classifier.get("kind") if isinstance(classifier, dict) else None,
-        **{
-            line: _line(lines.get(line, AbstentionCounts()), repeats)
-            for line in ("answerable", "unanswerable")
-        },
-        **{
-            name: figure_of(getattr(rates, name), rates.bounds(name), getattr(rates, f"{name}_n"))
-            for name in RATES
-        },
-    }
-
-
-def _line(counts: AbstentionCounts, repeats: int) -> Json:
-    """Return a line of the abstention table: counts, and shares with their interval (`None` without answers).
-
-    Which answers belong to one question is not known here. Answers / repeats is the least effective number of
-    questions (Kish) that such counts can have, however unequally the questions were answered.
-    """
-    from fathoms.stats.intervals import blaker
-
-    cells = {name: getattr(counts, name) for name in OUTCOMES}
-    answers = sum(cells.values())
-    shares: Json = dict.fromkeys(cells)
-    for name, count in cells.items() if answers else ():
-        rate = count / answers
-        shares[name] = figure_of(rate, blaker(rate, answers / repeats), answers)
-    return {**cells, "share": shares}
-
-
 def funnel_figures(run: Run, profile: str) -> Json | None:
     """Return the funnel of a run, stage by stage; `None` if only its answers are known."""
     funnel = funnel_of(run, profile)
@@ -251,21 +187,6 @@ def funnel_figures(run: Run, profile: str) -> Json | None:
         "overall": _stages(funnel.overall, known),
         "categories": {name: _stages(stages, known) for name, stages in funnel.categories.items()},
     }
-
-
-def pages_of(run: Run, profile: str) -> Json | None:
-    """Return the known stages of the funnel by gold pages with their heads, and its notes; `None` if none."""
-    known = page_figures(run, profile)
-    heads = {name: head for name, head in zip(PAGE_STAGES, HEADS, strict=True) if name in known}
-    return {"stages": heads, "notes": list(page_notes(run, profile))} if known else None
-
-
-def honesty_of(run: Run, profile: str) -> Json | None:
-    """Return the lines of the table of hits and misses, its rates and its notes; `None` if not known."""
-    found = evidence_table(run, profile)
-    if found is None:
-        return None
-    return {"lines": found.lines, "rates": found.rates, "notes": list(evidence_notes(found))}
 
 
 def _stages(stages: FunnelStages, known: Sequence[str]) -> Json:

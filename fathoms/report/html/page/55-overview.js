@@ -1,111 +1,5 @@
 // The overview: everything about whole runs.
 
-/** The abstention tables, one per run: answered or abstained, for answerable and unanswerable questions. */
-function abstention() {
-  const keys = chosen().filter((key) => report.runs[key].abstention);
-  if (chosenRuns().every((run) => run.retrieval_only)) return null;
-  if (!keys.length)
-    return section(
-      'abstention',
-      'Abstention',
-      h('p.note', {}, 'Not known: these runs were scored without a classifier of abstentions.'),
-    );
-  return section(
-    'abstention',
-    'Abstention',
-    h(
-      'p.small',
-      {},
-      `Answers by whether the documents hold an answer, with the share of each line. Coverage: the share of the
-        answerable questions that was answered. Selective accuracy: the share of those answered that is fully
-        right (correctness 1).`,
-    ),
-    h('div.multiples', {}, keys.map(abstentionTable)),
-  );
-}
-
-function abstentionTable(key) {
-  const { answerable, unanswerable, coverage, selective_accuracy: accuracy } = report.runs[key].abstention;
-  const line = (name, cells) => {
-    const shareOf = (found) => (found ? figureText(found) : ' ');
-    return h(
-      'tr',
-      {},
-      h('th', { scope: 'row' }, name),
-      ['answered', 'abstained'].map((cell) =>
-        h('td', { class: 'figure' }, count(cells[cell]), h('span.range', {}, shareOf(cells.share?.[cell]))),
-      ),
-    );
-  };
-  const rate = (name, found) =>
-    known(found?.mean)
-      ? h(
-          'p.small',
-          {},
-          `${name} ${figureText(found)}`,
-          known(found.n) ? ` (n ${count(found.n)})` : '',
-        )
-      : null;
-  return h(
-    'div.square',
-    {},
-    h(
-      'table',
-      {},
-      h('caption', {}, named(key)),
-      h(
-        'thead',
-        {},
-        h(
-          'tr',
-          {},
-          h('td', {}),
-          h('th', { scope: 'col' }, 'answered'),
-          h('th', { scope: 'col' }, 'abstained'),
-        ),
-      ),
-      h('tbody', {}, line('answerable', answerable), line('unanswerable', unanswerable)),
-    ),
-    rate('Coverage', coverage),
-    rate('Selective accuracy', accuracy),
-  );
-}
-
-/** The hallucination rates over all, over answerable and over unanswerable questions, with the questions of each. */
-function hallucinationOver() {
-  const rows = chosen().flatMap((key) => {
-    const found = report.runs[key].hallucination_over;
-    if (!found) return [];
-    const line = (name, rates) => [
-      named(key),
-      said(name, 60),
-      ...['all', 'answerable', 'unanswerable'].map((kind) => [
-        h('span.mean', {}, valueText(rates[kind])),
-        h('span.range', {}, `n ${count(rates[kind].n)}`),
-      ]),
-    ];
-    const categories = CATEGORIES.filter((name) => own(found.categories, name));
-    return [
-      line('All categories', found.overall),
-      ...categories.map((name) => line(name, own(found.categories, name))),
-    ];
-  });
-  if (!rows.length) return null;
-  return section(
-    'hallucination-over',
-    'Hallucination by answerability',
-    h(
-      'p.small',
-      {},
-      `The share of answers that hallucinate, as a mean over questions: over all questions, over those that
-        have an answer, and over those that have none. n is the number of questions.`,
-    ),
-    table('Hallucination by answerability', ['Run', 'Category', 'All', 'Answerable', 'Unanswerable'], rows, {
-      seen: false,
-    }),
-  );
-}
-
 function errors() {
   const rows = chosen().flatMap((key) =>
     report.runs[key].errors.map((error) => [
@@ -179,7 +73,7 @@ const facts = (run) => [
   ...(ANSWERED
     ? [
         ['Mean over questions: correctness, hallucination', microOf(run)],
-        ['Abstentions classified by', said(run.abstention?.classifier ?? 'not known', 40)],
+        ['Abstentions classified by', said(run.classifier ?? 'not known', 40)],
       ]
     : []),
   ['Errors', count(run.counts.errors)],
@@ -274,7 +168,7 @@ function overviewView(room) {
     leaderboard(),
     report.runs.length === 1 ? null : notes,
     ANSWERED ? null : [furtherSection(), curves(room)],
-    sweepSections(room),
+    tables(report.sections, room),
     funnel(room),
     telling(),
     radars(room, 'radar', 'By category', Object.keys(METRICS)),
@@ -287,10 +181,7 @@ function overviewView(room) {
     ANSWERED ? curves(room) : null,
     modalities(room),
     radars(room, 'radar-further', 'Further metrics by category', furtherMetrics().filter(onRadar)),
-    goldPages(room),
-    honesty(room),
-    hallucinationOver(),
-    abstention(),
+    tables(report.tables, room),
     costAndQuality(room),
     latency(room),
     errors(),

@@ -1,4 +1,4 @@
-// Tables that the runs of one sweep have together, each with its chart, if it has one: all runs, chosen or not.
+// Tables as every report has them, each with its chart, if it has one: of all runs, chosen or not.
 
 /** Lines over named places on an axis; vertical lines are the intervals. */
 function sectionChart(title, { axis, ticks, lines: drawn, what }, room) {
@@ -54,11 +54,11 @@ function linesLeftOut({ lines: drawn }) {
   return h('p.small', {}, `${plural(more, 'more line is', 'more lines are')} in the table only.`);
 }
 
-/** The tables of all runs of a sweep. */
-const sweepSections = (room) =>
-  report.sections.map((found) =>
+/** Tables as sections of the page. */
+const tables = (sections, room) =>
+  sections.map((found) =>
     section(
-      `sweep-${found.key}`,
+      `table-${found.key}`,
       said(found.title, 100),
       found.chart ? sectionLegend(found.chart) : null,
       found.chart ? h('figure', {}, sectionChart(found.title, found.chart, Math.min(room, 720))) : null,

@@ -468,12 +468,11 @@ function answerCard(index, key, at, detail) {
   const title = runTitle(index, key, at);
   if (!detail) return h('article.card', {}, title, h('p.note', {}, 'This run was not asked this question.'));
   const repeat = repeatOf(detail);
-  const loss = lossSentence(detail, repeat, index.runs[key].outcome[at], index.runs[key].lost[at]);
   return h(
     'article.card',
     {},
     title,
-    loss ? h('p.loss', {}, loss) : null,
+    repeat.loss ? h('p.loss', {}, said(repeat.loss, 600)) : null,
     answerBox(detail, repeat),
     repeat.reasoning ? lazy('Reasoning', () => [passageOf(detail, repeat.reasoning)], `reasoning-${key}`) : null,
     claimBox(detail, repeat, key),
