@@ -35,7 +35,7 @@ def short_comparison(found: Comparison, labels: Mapping[str, str]) -> Iterator[R
         for number, test in enumerate(one for one in found.tests if one.run == unshared.run):
             yield short_test(test, f"{other} - {first} = " if number == 0 else "")
             if number == 0:
-                yield Text(f"  {plain(better(test, first, other))}")
+                yield better(test, first, other)
             changed |= dict.fromkeys(flip.question for flip in test.flips)
         if changed:
             yield Text(f"changed: {few(list(changed))}")
@@ -53,10 +53,12 @@ def short_test(test: Tested, start: str) -> Phrases:
     return Phrases(f"{test.metric}: {shown}.", difference, p_value(test.p_holm))
 
 
-def better(test: Tested, first: str, other: str) -> str:
+def better(test: Tested, first: str, other: str) -> Phrases:
     """Count the questions on which each run is better, and say which differences the test finds."""
-    least = "" if test.detectable is None else f"; finds differences from {figure(test.detectable)} on"
-    return f"{first} better on {test.losses}, {other} on {test.wins}, equal on {test.ties}{least}"
+    counts = f"{first} better on {test.losses}, {other} on {test.wins}, equal on {test.ties}"
+    if test.detectable is None:
+        return Phrases(counts, indent="  ")
+    return Phrases(f"{counts};", f"finds differences from {figure(test.detectable)} on", indent="  ")
 
 
 def few(names: Sequence[str]) -> str:

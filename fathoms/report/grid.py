@@ -137,8 +137,9 @@ def _broken(cell: Text, at: int) -> Text:
 class Phrases:
     """A sentence that is broken between its phrases alone, so that no figure is torn from its name."""
 
-    def __init__(self, *phrases: str) -> None:
+    def __init__(self, *phrases: str, indent: str = "") -> None:
         self.phrases = [plain(phrase) for phrase in phrases]
+        self.indent = indent
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         lines = [""]
@@ -147,7 +148,7 @@ class Phrases:
             if lines[-1] and fits:
                 lines[-1] += f" {phrase}"
             else:
-                lines.append(phrase if len(lines) == 1 else f"  {phrase}")
+                lines.append(self.indent + phrase if len(lines) == 1 else f"{self.indent}  {phrase}")
         yield from map(Text, lines[1:])
 
 
