@@ -49,9 +49,10 @@ def pages_section(runs: Sequence[Run], scores: str | None = None) -> Section | N
     known = {name: head for name, head in zip(PAGE_STAGES, HEADS, strict=True) if name in any_run}
 
     def lines(run: Run) -> Lines | None:
-        figures = page_figures(run, scores)
+        if not (figures := page_figures(run, scores)):
+            return None
         rows = [_row(name, stages) for name, stages in page_rows(figures, list(known))]
-        return (rows, list(page_notes(run, scores))) if figures else None
+        return rows, list(page_notes(run, scores))
 
     header = ("gold pages", *known.values(), "n")
     section = table_of_runs(runs, lines, "pages", "Where gold pages were lost", header, [NOTE])
@@ -76,7 +77,7 @@ def _row(name: str, stages: Sequence[MetricFigure]) -> list[str]:
 
 
 def page_rows(
-    figures: dict[str, MetricFigures], known: Sequence[str] = PAGE_STAGES
+    figures: dict[str, MetricFigures], known: Sequence[str]
 ) -> Iterator[tuple[str, list[MetricFigure]]]:
     """Yield Overall, then every category, with the figure of each of the stages `known`."""
     unknown = MetricFigures()
