@@ -236,6 +236,14 @@ def table_rows(text: str, name: str, separator: str) -> list[tuple[int, list[str
     return rows
 
 
+_OTHER_NAMES = {
+    **dict.fromkeys(("answer", "gold", "expected", "ground_truth"), "'answers'"),
+    **dict.fromkeys(("document", "documents", "pdf", "source"), "'files', or 'evidence' with NAME.pdf:PAGE"),
+    **dict.fromkeys(("page", "pages"), "'evidence' with NAME.pdf:PAGE"),
+}
+"""What people call columns, and what the columns are named."""
+
+
 def _check_header(header: list[str], place: str) -> None:
     """Raise DataError for a header that is empty, or that has a duplicate or an unknown column."""
     if not header:
@@ -244,9 +252,11 @@ def _check_header(header: list[str], place: str) -> None:
         if header.count(column) > 1:
             raise DataError(f"{place}: the column '{column}' appears twice")
         if column not in _KNOWN and column not in IGNORED and not column.startswith("_"):
+            known = _OTHER_NAMES.get(column.strip().lower())
+            meant = f" (did you mean {known}?)" if known else suggest(column, _KNOWN)
             raise DataError(
-                f"{place}: unknown column '{column}'{suggest(column, _KNOWN)}; columns are separated by"
-                " commas, semicolons or tabs"
+                f"{place}: unknown column '{column}'{meant}; columns are separated by commas, semicolons or"
+                " tabs"
             )
 
 

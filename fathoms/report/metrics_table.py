@@ -159,8 +159,13 @@ def is_requested(name: str, figures: MetricFigures) -> bool:
 
 def is_measured(run: Run, metric: str) -> bool:
     """Return whether a run retrieved enough for a metric: hit@5 says nothing new of 2 retrieved chunks."""
+    return _reaches(metric, run.manifest.most_chunks)
+
+
+def _reaches(metric: str, most: int | None) -> bool:
+    """Return whether the k of a metric is at most that of the retrieved chunks, as far as that is known."""
     found = _AT_K.search(metric)
-    return found is None or run.manifest.most_chunks is None or int(found[1]) <= run.manifest.most_chunks
+    return found is None or most is None or int(found[1]) <= most
 
 
 def listed_parts(metric: str, figures: MetricFigures) -> list[tuple[str, MetricFigure]]:
@@ -230,9 +235,10 @@ SPENDING = frozenset({"latency", "prompt-tokens", "completion-tokens", "cost"})
 
 def answer_metrics(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each further metric of one answer: its value, its parts, and the reason
-    that the metric gives."""
+    that the metric gives. hit@5 says nothing new of an answer with 2 retrieved chunks."""
+    most = None if repeat.hits is None else max(1, len(repeat.hits))
     for name, found in repeat.metrics.items():
-        if name not in SPENDING:
+        if name not in SPENDING and _reaches(name, most):
             parts = [f"{part} {_number(value)}" for part, value in found.get("parts", {}).items()]
             reasons = [f"{key}: {reason(value)}" for key, value in found.get("why", {}).items()]
             details = "; ".join([", ".join(parts), *reasons]).removeprefix("; ")

@@ -335,6 +335,11 @@ BROKEN = {
     "empty-csv": ("q.csv", "", ":1: expected a header"),
     "header-alone": ("q.csv", "question,answers\n", ": contains no questions"),
     "column": ("q.csv", "qestion,answers\n", ":1: unknown column 'qestion' (did you mean 'question'?)"),
+    "document": (
+        "q.csv",
+        "question,answers,document\n",
+        "unknown column 'document' (did you mean 'files', or 'evidence' with NAME.pdf:PAGE?)",
+    ),
     "colons": ("q.csv", "question:answers\nWhy?:rain\n", ":1: unknown column 'question:answers'"),
     "column-twice": ("q.csv", "question,answers,answers\n", ":1: the column 'answers' appears twice"),
     "cells": ("q.csv", 'question,answers\n"a\nb",x\nWhy?,rain, or snow\n', ":4: 3 cells under a header of 2"),
