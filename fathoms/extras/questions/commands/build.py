@@ -35,8 +35,8 @@ class _MakesByDefault(TyperGroup):
 
 app = typer.Typer(
     cls=_MakesByDefault,
-    help="Make a question set from PDFs (fathoms build PDFS), extract a table of facts, or show the graph of"
-    " multi-hop questions.\n\nThe options are those for making a set.",
+    help="Make a question set from PDFs (fathoms build PDFS), extract a table of facts, or show a graph."
+    "\n\nThe options are those for making a set.",
     no_args_is_help=True,
     rich_markup_mode=None,
     add_completion=False,
