@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 from fathoms import hooks
 from fathoms.component import Component, kind_of
@@ -190,10 +190,13 @@ COMMANDS = "fathoms.commands"
 
 
 @cache
-def built_in(room: Room) -> Mapping[str, type[Component]]:
-    """Return the components of fathoms in a room, by kind; those of extras are the last."""
+def built_in(room: Room, modules: tuple[str, ...] = ()) -> Mapping[str, type[Component]]:
+    """Return the components of fathoms in a room, by kind; those of extras are the last. With `modules`, only
+    the components of these are returned and imported."""
     found: list[type[Component]] = []
     for line in (*ROOMS[room], *hooks.components(room)):
+        if modules and line.partition(":")[0] not in modules:
+            continue
         named = hooks.loaded(line)
         found += named if isinstance(named, tuple) else (named,)
     return {kind_of(component): component for component in found}
@@ -212,8 +215,9 @@ def rooms() -> Mapping[type[Component], Room]:
 class OneOf:
     """Marks a type in a configuration: one component of a room, by its `kind`.
 
-    The union of all kinds is made when a configuration is first read. With `within`, only those components
-    are taken that say in `usable_in` that they can be used in that kind.
+    The union of all kinds is made when the first value is read, so that a configuration imports no components
+    of a room that it does not use. With `within`, only those components are taken that say in `usable_in`
+    that they can be used in that kind.
     """
 
     room: Room
@@ -225,23 +229,26 @@ class OneOf:
         every = built_in(self.room).values()
         return tuple(one for one in every if self.within is None or self.within in one.usable_in)
 
+    @cache  # noqa: B019 - as for `classes`
+    def _union(self) -> TypeAdapter[Any]:
+        """Return what reads a component of any of the classes by its `kind`."""
+        classes = self.classes()
+        union: Any = Annotated[Union[classes], Field(discriminator="kind")]  # noqa: UP007
+        return TypeAdapter(union)
+
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Make the union by `kind`. A kind that it does not know is looked for among the plug-ins."""
+        """Read a value by its `kind`. A kind that fathoms does not know is looked for among the plug-ins."""
         from pydantic_core import core_schema
 
-        classes = self.classes()
-        union = Annotated[Union[classes], Field(discriminator="kind")]  # type: ignore[valid-type]  # noqa: UP007
-
-        def read(value: Any, of_fathoms: Any) -> Any:
+        def read(value: Any) -> Any:
             kind = value.get("kind") if isinstance(value, Mapping) else getattr(value, "kind", None)
             found = plugin(self.room, kind, source) if isinstance(kind, str) else None
             if found is not None and (self.within is None or self.within in found.usable_in):
                 return found.model_validate(value)
-            return of_fathoms(value)
+            return self._union().validate_python(value)
 
-        return core_schema.no_info_wrap_validator_function(
+        return core_schema.no_info_plain_validator_function(
             read,
-            handler.generate_schema(union),
             # by the class of the value, which may be a plug-in
             serialization=core_schema.simple_ser_schema("any"),
         )

@@ -70,9 +70,9 @@ def _scores() -> list[str]:
 
 
 def _metrics() -> list[str]:
-    from fathoms.metrics.registry import NAMES, SETS
+    from fathoms.metrics.registry import metric_kinds, sets
 
-    return list(dict.fromkeys([*SETS, *NAMES, *SETS["retrieval"]]))
+    return list(dict.fromkeys([*sets(), *metric_kinds(), *sets()["retrieval"]]))
 
 
 KINDS: dict[str, Room] = {

@@ -16,7 +16,7 @@ def metrics(as_json: Json = False) -> int:
     run.
     """
     from fathoms.compare.question_scores import OF_SWEEPS
-    from fathoms.metrics.registry import NAMES, SETS
+    from fathoms.metrics.registry import metric_kinds, sets
 
     listed: list[dict[str, Any]] = [
         {
@@ -28,15 +28,15 @@ def metrics(as_json: Json = False) -> int:
             "source": metric.source,
             "description": inspect.cleandoc(metric.__doc__ or "").split("\n\n")[0].replace("\n", " "),
         }
-        for name, metric in NAMES.items()
+        for name, metric in metric_kinds().items()
     ]
     if as_json:
-        sets = {name: list(found) for name, found in SETS.items()}
-        console.show_json({"metrics": listed, "sets": sets, "of_several_runs": list(OF_SWEEPS)})
+        members = {name: list(found) for name, found in sets().items()}
+        console.show_json({"metrics": listed, "sets": members, "of_several_runs": list(OF_SWEEPS)})
         return 0
     rows = [(one["name"], ", ".join(one["needs"]), one["direction"], one["source"]) for one in listed]
     console.show_table(("metric", "needs", "better", "source"), rows)
-    for name, found in SETS.items():
+    for name, found in sets().items():
         console.say(f"set {name}: {', '.join(found)}")
     console.say("retrieval metrics are named LEVEL-KIND@K, such as hit@5, document-recall@10, r-precision")
     several = "; ".join(f"{name} ({option})" for name, option in OF_SWEEPS.items())

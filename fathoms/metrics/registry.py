@@ -5,7 +5,7 @@ To add a metric, write a file with a subclass of `Metric` and add its line to `f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any
 
@@ -14,25 +14,9 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from fathoms.component import kind_of
 from fathoms.config import suggest
 from fathoms.errors import UsageError
-from fathoms.metrics.answer_length import AnswerLength
-from fathoms.metrics.claims import mirage
-from fathoms.metrics.claims.alce import ALCE
-from fathoms.metrics.claims.argue import ARGUE
-from fathoms.metrics.claims.citation_support import CITATION_SUPPORT
-from fathoms.metrics.claims.mm_ragchecker import MM_RAGCHECKER
-from fathoms.metrics.claims.nuggets import NUGGETS
-from fathoms.metrics.claims.ragas import RAGAS
-from fathoms.metrics.claims.ragchecker import RAGCHECKER
-from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
-from fathoms.metrics.claims.umbrela import UMBRELA
-from fathoms.metrics.injections import INJECTIONS
 from fathoms.metrics.length_support import is_support
-from fathoms.metrics.listed import LISTED
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.names import BY_EVIDENCE, GOLD_PAGES
-from fathoms.metrics.quotes.metrics import MMDOCRAG
-from fathoms.metrics.quotes.quality import QUALITY_METRICS
-from fathoms.metrics.reference.short_long import SHORT_LONG
 from fathoms.metrics.retrieval.names import DEFAULT as RETRIEVAL
 from fathoms.metrics.retrieval.names import from_name
 from fathoms.registry import OneOf, built_in, plugin
@@ -47,45 +31,79 @@ def _kinds(metrics: Iterable[type[Metric]]) -> tuple[str, ...]:
     return tuple(map(kind_of, metrics))
 
 
-SETS: dict[str, tuple[str, ...]] = {
-    "fathoms": (
-        *("correctness", "hallucination", "abstention", "coverage", "selective-accuracy"),
-        *("truthfulness", "answered-unanswerable", "abstained-answerable", "abstention-f1"),
-        *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
-        *GOLD_PAGES,
-        *BY_EVIDENCE,
-        *("latency", "prompt-tokens", "completion-tokens", "cost"),
-    ),
-    "retrieval": RETRIEVAL,
-    "rounds": ("recall-by-round", "calls-by-round"),
-    "gold-pages": GOLD_PAGES,
-    "evidence": BY_EVIDENCE,
-    "ragchecker": _kinds(RAGCHECKER),
-    "mm-ragchecker": _kinds(MM_RAGCHECKER),
-    "ragchecker-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(RAGCHECKER)),
-    "mirage-quick": mirage.QUICK,
-    "mirage-full": mirage.FULL,
-    "alce": _kinds(ALCE),
-    "alce-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(ALCE)),
-    "argue": _kinds(ARGUE),
-    "ragas": _kinds(RAGAS),
-    "umbrela": _kinds(UMBRELA),
-    "nuggets": _kinds(NUGGETS),
-    "citation-support": _kinds(CITATION_SUPPORT),
-    "without-gold": (*_kinds(UMBRELA), *_kinds(NUGGETS), *_kinds(CITATION_SUPPORT), "faithfulness"),
-    "mmdocrag": (*_kinds(MMDOCRAG), "bleu", "rouge-l"),
-    "mmdocrag-quality": _kinds(QUALITY_METRICS),
-    "mmdocrag-quality-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(QUALITY_METRICS)),
-    "injections": _kinds(INJECTIONS),
-    "short-long": _kinds(SHORT_LONG),
-    "listed": _kinds(LISTED),
-    "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
-}
-"""Sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it applies."""
-NAMES = {kind: metric for kind, metric in built_in("metrics").items() if issubclass(metric, Metric)}
-"""The metrics by name, in the order of tables."""
-JUDGED = tuple(name for name, metric in NAMES.items() if issubclass(metric, JudgedMetric))
-"""The metrics that rest on the verdicts of a judge."""
+FATHOMS = (
+    *("correctness", "hallucination", "abstention", "coverage", "selective-accuracy"),
+    *("truthfulness", "answered-unanswerable", "abstained-answerable", "abstention-f1"),
+    *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
+    *GOLD_PAGES,
+    *BY_EVIDENCE,
+    *("latency", "prompt-tokens", "completion-tokens", "cost"),
+)
+"""The metrics of the set `fathoms`, which are computed for every run."""
+_OF_EVERY_RUN = (
+    *("fathoms.metrics.profile_metrics", "fathoms.metrics.gold_pages", "fathoms.metrics.evidence"),
+    *("fathoms.metrics.truthfulness", "fathoms.metrics.spending", "fathoms.metrics.retrieval.metrics"),
+)
+"""The modules of the metrics of `default_metrics`: all others take a third of a second to import."""
+
+
+@cache
+def sets() -> Mapping[str, tuple[str, ...]]:
+    """Return the sets of metrics by name. `fathoms` is computed for every run, and `retrieval` where it
+    applies."""
+    from fathoms.metrics.claims import mirage
+    from fathoms.metrics.claims.alce import ALCE
+    from fathoms.metrics.claims.argue import ARGUE
+    from fathoms.metrics.claims.citation_support import CITATION_SUPPORT
+    from fathoms.metrics.claims.mm_ragchecker import MM_RAGCHECKER
+    from fathoms.metrics.claims.nuggets import NUGGETS
+    from fathoms.metrics.claims.ragas import RAGAS
+    from fathoms.metrics.claims.ragchecker import RAGCHECKER
+    from fathoms.metrics.claims.umbrela import UMBRELA
+    from fathoms.metrics.injections import INJECTIONS
+    from fathoms.metrics.listed import LISTED
+    from fathoms.metrics.quotes.metrics import MMDOCRAG
+    from fathoms.metrics.quotes.quality import QUALITY_METRICS
+    from fathoms.metrics.reference.short_long import SHORT_LONG
+
+    return {
+        "fathoms": FATHOMS,
+        "retrieval": RETRIEVAL,
+        "rounds": ("recall-by-round", "calls-by-round"),
+        "gold-pages": GOLD_PAGES,
+        "evidence": BY_EVIDENCE,
+        "ragchecker": _kinds(RAGCHECKER),
+        "mm-ragchecker": _kinds(MM_RAGCHECKER),
+        "ragchecker-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(RAGCHECKER)),
+        "mirage-quick": mirage.QUICK,
+        "mirage-full": mirage.FULL,
+        "alce": _kinds(ALCE),
+        "alce-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(ALCE)),
+        "argue": _kinds(ARGUE),
+        "ragas": _kinds(RAGAS),
+        "umbrela": _kinds(UMBRELA),
+        "nuggets": _kinds(NUGGETS),
+        "citation-support": _kinds(CITATION_SUPPORT),
+        "without-gold": (*_kinds(UMBRELA), *_kinds(NUGGETS), *_kinds(CITATION_SUPPORT), "faithfulness"),
+        "mmdocrag": (*_kinds(MMDOCRAG), "bleu", "rouge-l"),
+        "mmdocrag-quality": _kinds(QUALITY_METRICS),
+        "mmdocrag-quality-released": tuple(f"{kind}{RELEASED}" for kind in _kinds(QUALITY_METRICS)),
+        "injections": _kinds(INJECTIONS),
+        "short-long": _kinds(SHORT_LONG),
+        "listed": _kinds(LISTED),
+        "text": ("exact-match", "token-f1", "bleu", "rouge-1", "rouge-2", "rouge-l"),
+    }
+
+
+@cache
+def metric_kinds() -> Mapping[str, type[Metric]]:
+    """Return the metrics by name, in the order of tables."""
+    return {kind: one for kind, one in built_in("metrics").items() if issubclass(one, Metric)}
+
+
+def judged_kinds() -> tuple[str, ...]:
+    """Return the names of the metrics that rest on the verdicts of a judge."""
+    return tuple(name for name, metric in metric_kinds().items() if issubclass(metric, JudgedMetric))
 
 
 def _by_name(value: Any) -> Any:
@@ -95,11 +113,12 @@ def _by_name(value: Any) -> Any:
             return {"kind": "python", "target": value}
         if retrieval := from_name(value):
             return retrieval
-        released = NAMES.get(value.removesuffix(RELEASED))
-        if value not in NAMES and released and "released" in released.model_fields:
+        kinds = metric_kinds()
+        released = kinds.get(value.removesuffix(RELEASED))
+        if value not in kinds and released and "released" in released.model_fields:
             return {"kind": value.removesuffix(RELEASED), "released": True}
-        if value not in NAMES and plugin("metrics", value, Metric) is None:
-            raise ValueError(f"there is no metric '{value}'{suggest(value, [*NAMES, *SETS, *RETRIEVAL])}")
+        if value not in kinds and plugin("metrics", value, Metric) is None:
+            raise ValueError(f"there is no metric '{value}'{suggest(value, [*kinds, *sets(), *RETRIEVAL])}")
         return {"kind": value}
     return value
 
@@ -117,7 +136,7 @@ def _members(name: str) -> list[Any]:
     if name == "honesty":
         warn_of_old_name("the set of metrics 'honesty'", "'evidence'")
         name = "evidence"
-    members = SETS.get(name)
+    members = sets().get(name)
     if members is None:
         return [name]
     return [{"kind": one, "optional": True} if one == "bertscore" else one for one in members]
@@ -150,7 +169,10 @@ def _without_optional(metric: Metric) -> Metric:
 @cache
 def default_metrics() -> tuple[Metric, ...]:
     """Return the metrics that are computed for every run; those of retrieval only count where they apply."""
-    return named(["fathoms", "retrieval"])
+    kinds = built_in("metrics", _OF_EVERY_RUN)
+    configs = [from_name(name) or {"kind": name} for name in (*FATHOMS, *RETRIEVAL)]
+    made = [kinds[config["kind"]].model_validate(config) for config in configs]
+    return tuple(one for one in made if isinstance(one, Metric))
 
 
 def companions(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
@@ -158,16 +180,22 @@ def companions(metrics: Iterable[Metric]) -> tuple[Metric, ...]:
     what a report says of their claims: both kinds of hallucination, which read the same verdicts as
     `ragchecker.faithfulness`, and the length of answers beside any faithfulness."""
     names = {metric.name for metric in metrics}
-    kinds: tuple[Metric, ...] = ()
+    found: list[Metric] = []
     if "ragchecker.faithfulness" in names:
-        kinds = (IntrinsicHallucination(), ExtrinsicHallucination())
-    return (*kinds, AnswerLength()) if any(map(is_support, names)) else kinds
+        from fathoms.metrics.claims.sources import ExtrinsicHallucination, IntrinsicHallucination
+
+        found += (IntrinsicHallucination(), ExtrinsicHallucination())
+    if any(map(is_support, names)):
+        from fathoms.metrics.answer_length import AnswerLength
+
+        found.append(AnswerLength())
+    return tuple(found)
 
 
 def beside_default(metrics: Collection[Metric]) -> tuple[Metric, ...]:
     """Return the metrics without those of the set `fathoms` where it is asked for as a whole: every run is
     scored by it, and few runs have what all of its metrics need."""
-    default = set(SETS["fathoms"])
+    default = set(FATHOMS)
     whole = default <= {metric.name for metric in metrics}
     return tuple(metric for metric in metrics if not (whole and metric.name in default))
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 from fathoms.errors import StoreError
 from fathoms.runs.folder import open_file, read_object, typed
 from fathoms.runs.journal import JOURNAL
-from fathoms.types.run.listed import ListedPlace
 
 RUN_NAME = re.compile(r"^\d{8}T\d{6,9}Z_(?P<name>.+)_[0-9a-f]{6,}$")
 """The id of a run: `<UTC time>_<name>_<short fingerprint>`."""
@@ -41,6 +40,8 @@ def place_of(path: Path) -> Place | None:
         if created := _CREATED.search(head):
             sequence = _SEQUENCE.search(head)
             return Place(int(sequence[1]) if sequence else 0, created[1].decode(), path.name)
+        from fathoms.types.run.listed import ListedPlace
+
         found = read_object(path, "manifest.json")  # not formatted as fathoms writes it
         manifest = typed(ListedPlace, found, path / "manifest.json")
     except (OSError, StoreError):

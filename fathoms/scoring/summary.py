@@ -20,7 +20,7 @@ from fathoms.metrics.nearest_neighbour import released_exemplars
 from fathoms.metrics.pooling import Pool, pooled
 from fathoms.metrics.profiles import has_own_exemplars
 from fathoms.metrics.question_facts import AskedRecord
-from fathoms.metrics.registry import SETS
+from fathoms.metrics.registry import FATHOMS
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.score_records import Scores
 from fathoms.models.stop_reasons import says_ends
@@ -93,7 +93,7 @@ def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[
     records, rows = tally.without(rules.variants)
     scores = Scores(rules.scoring, rows, {})
     categories = tuple(data.categories) or tuple(dict.fromkeys(one.category for one in tally.asked))
-    names = {metric.name for metric in found.asked} - set(SETS["fathoms"])
+    names = {metric.name for metric in found.asked} - set(FATHOMS)
     metrics = _figures(found.pools, verdicts, names, rules.profile, categories)
     profiles = _profiles(records, scores, manifest, categories)
     counts = _counts(data, tally, says_ends=says_ends(config))

@@ -21,7 +21,7 @@ from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.pooling import JudgedBy
 from fathoms.metrics.registry import (
-    JUDGED,
+    judged_kinds,
     named,
 )
 from fathoms.metrics.score_records import Scoring
@@ -157,6 +157,7 @@ def judged_by(run: Run) -> tuple[Judge | None, tuple[JudgedMetric, ...]]:
     the run."""
     manifest = run.manifest
     _, own = trusted_scoring(run, manifest, ())
-    known = {metric.name: metric for metric in (*named(JUDGED), *own) if isinstance(metric, JudgedMetric)}
+    every = (*named(judged_kinds()), *own)
+    known = {metric.name: metric for metric in every if isinstance(metric, JudgedMetric)}
     documents = StoredDocuments(run, manifest)
     return read_measures(manifest).judge, tuple(metric.reading(documents) for metric in known.values())

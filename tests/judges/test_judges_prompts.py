@@ -22,7 +22,7 @@ from fathoms.judges.llm import LLMJudge
 from fathoms.judges.prompts import places, shipped
 from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.metric import JudgedMetric
-from fathoms.metrics.registry import JUDGED, named
+from fathoms.metrics.registry import judged_kinds, named
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.runs.run import Run
@@ -171,7 +171,7 @@ def test_metrics_name_all_that_they_ask_for() -> None:
         citations=parse_citations(answer, hits),
     )
     found: set[Rubric] = set()
-    for metric in named(JUDGED):
+    for metric in named(judged_kinds()):
         assert isinstance(metric, JudgedMetric)
         if metric.lacks(record) is None:
             rubrics = {one.rubric for one in metric.judgements(record, {})}

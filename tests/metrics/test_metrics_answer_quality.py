@@ -16,7 +16,7 @@ from fathoms.judges.scripted import ScriptedJudge
 from fathoms.metrics.metric import Facts
 from fathoms.metrics.pooling import JudgedBy, Pool
 from fathoms.metrics.quotes.quality import graded_answer
-from fathoms.metrics.registry import SETS, named
+from fathoms.metrics.registry import named, sets
 from fathoms.metrics.score_records import RecordScore
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
@@ -49,7 +49,7 @@ def verdict(one: Record, reply: object) -> Verdict:
 def means(judged: list[tuple[Record, object]], family: str) -> list[float | None]:
     verdicts = {graded_answer(one): verdict(one, reply) for one, reply in judged}
     found = []
-    for metric in named(SETS[family]):
+    for metric in named(sets()[family]):
         pool = Pool(metric)
         for one, _ in judged:
             pool.add(one.question, metric.of(Facts(one, RecordScore(), verdicts=verdicts)))

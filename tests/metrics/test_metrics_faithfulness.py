@@ -13,7 +13,7 @@ from fathoms.judges.of_run import Judging
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.metric import Facts, JudgedMetric
 from fathoms.metrics.pooling import JudgedBy, Pool
-from fathoms.metrics.registry import JUDGED, named
+from fathoms.metrics.registry import judged_kinds, named
 from fathoms.metrics.score_records import RecordScore
 from fathoms.runs.writing import new_run, trust_run
 from fathoms.scoring import score_run
@@ -154,7 +154,7 @@ def test_every_metric_that_splits_texts_counts_those_that_could_not_be_split() -
     question = one.question.model_copy(update={"reference": said})
     one = one.model_copy(update={"question": question, "answer": Reply(text=said), "citations": ()})
     tried = []
-    for metric in named(JUDGED):
+    for metric in named(judged_kinds()):
         if isinstance(metric, JudgedMetric) and metric.lacks(one) is None and metric.texts(one):
             score = metric.of(Facts(one, RecordScore()))
             assert score.value is None

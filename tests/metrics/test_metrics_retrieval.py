@@ -12,7 +12,7 @@ import pytrec_eval
 from fathoms.errors import UsageError
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.pooling import Pool
-from fathoms.metrics.registry import SETS, named
+from fathoms.metrics.registry import named, sets
 from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.layout import area
 from fathoms.metrics.retrieval.levels import EVIDENCE, HITS
@@ -268,13 +268,13 @@ def test_layout_recall_is_the_area_that_the_union_of_boxes_covers():
 
 def test_names_become_metrics_and_metrics_have_names():
     names = [
-        *SETS["retrieval"],
+        *sets()["retrieval"],
         *("document-recall@10", "layout-hit@5", "chunk-precision@5", "r-precision", "page-hit@2", "map"),
         *("recall@10-table", "hit@5-fail", "document-r-precision"),
     ]
     made = [metric.name for metric in named(names)]
     assert made == [{"page-hit@2": "hit@2", "map": "map@10"}.get(name, name) for name in names]
-    assert named(["retrieval"]) == named(SETS["retrieval"])
+    assert named(["retrieval"]) == named(sets()["retrieval"])
     assert named(["document-recall@10"]) == (Recall(k=10, level="document"),)
 
 

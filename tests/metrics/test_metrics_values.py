@@ -15,7 +15,15 @@ from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.metrics.metric import Facts, Metric, Pooling
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.python_metric import PythonMetric
-from fathoms.metrics.registry import NAMES, SETS, Metrics, distinct, named
+from fathoms.metrics.registry import (
+    FATHOMS,
+    Metrics,
+    default_metrics,
+    distinct,
+    metric_kinds,
+    named,
+    sets,
+)
 from fathoms.metrics.score_records import RecordScore
 from fathoms.runs.profile_figures import profile_metrics
 from fathoms.runs.run import Run
@@ -62,9 +70,9 @@ def pooled(metric: Metric, records: list[Record]) -> dict[str, object]:
 
 
 def test_every_metric_says_what_it_is() -> None:
-    for name, metric in NAMES.items():
+    for name, metric in metric_kinds().items():
         assert (metric.__doc__ or "").strip().endswith("."), name
-    for name, names in SETS.items():
+    for name, names in sets().items():
         members, alone = ([metric.identity() for metric in named(each)] for each in ([name], names))
         assert members == alone  # they differ at most in what does not change a value
 
@@ -72,8 +80,12 @@ def test_every_metric_says_what_it_is() -> None:
 def test_names_and_sets_become_metrics() -> None:
     chosen = Asked.model_validate({"metrics": ["fathoms", {"kind": "latency"}, "mine:length"]}).metrics
     names = [metric.name for metric in distinct(chosen)]
-    assert names == [*SETS["fathoms"], "length"]
+    assert names == [*FATHOMS, "length"]
     assert str(named(["cost"])[0]) == "cost"
+
+
+def test_the_metrics_of_every_run_are_those_of_two_sets() -> None:
+    assert default_metrics() == named(["fathoms", "retrieval"])
 
 
 def test_an_unknown_name_is_refused_with_a_suggestion() -> None:
@@ -195,6 +207,6 @@ def test_a_metric_asked_of_a_run_that_lacks_its_input_ends_with_exit_code_1(
 def test_the_metrics_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["metrics", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in listed["metrics"]] == list(NAMES)
+    assert [one["name"] for one in listed["metrics"]] == list(metric_kinds())
     assert main(["metrics"]) == 0
     assert "set fathoms: correctness, hallucination" in capsys.readouterr().out

@@ -22,7 +22,7 @@ from fathoms.importers.imported import Imported, fold_letters
 from fathoms.importers.mmdocrag import read_gold, read_mmdocrag
 from fathoms.metrics.metric import Facts
 from fathoms.metrics.pooling import Pool
-from fathoms.metrics.registry import SETS, named
+from fathoms.metrics.registry import named, sets
 from fathoms.metrics.score_records import RecordScore
 from fathoms.safety.inputs import read_file
 
@@ -125,7 +125,7 @@ def quotes_runs(table: QuotesTable, folder: Path) -> tuple[list[QuotesRun], tupl
 def measured(imported: Imported) -> tuple[dict[str, float | None], dict[str, int]]:
     """Return the value of each metric for imported answers, and the counts of what they rest on."""
     kept = imported.kept
-    names = [*SETS["mmdocrag"][:-2], *(name for family in FAMILIES if kept for name in SETS[family])]
+    names = [*sets()["mmdocrag"][:-2], *(name for family in FAMILIES if kept for name in sets()[family])]
     metrics = named(names)
     verdicts = kept.verdicts if kept else {}
     counts = {
