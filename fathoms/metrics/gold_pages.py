@@ -74,26 +74,42 @@ def prompt_pages(record: Record, texts: RunTexts | None) -> Reached:
     prompt holds the beginning of its text as parsed. `None` if the prompt is not known, for example because
     the server cut it.
     """
-    prompt, answer = record.prompt, record.answer
-    if prompt is None or record.hits is None or (answer and answer.prompt_cut):
+    found = chunks_in_prompt(record)
+    if found is None:
         return None
-    if any(part.reply.prompt_cut for part in prompt.parts):
-        return None
-    sent = [part.prompt for part in prompt.parts] or [prompt]
-    cut = {one.chunk: one for each in sent for one in each.cuts}
     kept: list[Chunk] = []
-    for hit in record.hits:
-        chunk = hit.chunk
-        loss = cut.get(chunk.id)
-        if (loss and loss.dropped >= loss.length) or not _is_shown(chunk, sent):
-            continue
-        if loss and len(chunk.pages) > 1:
-            shown = _uncut_pages(chunk, sent, texts)
+    for chunk, is_cut in found:
+        if is_cut and len(chunk.pages) > 1:
+            shown = _uncut_pages(chunk, _sent(record), texts)
             if shown is None:
                 return None
             chunk = chunk.model_copy(update={"pages": shown})
         kept.append(chunk)
     return _covered(record, kept)
+
+
+def chunks_in_prompt(record: Record) -> list[tuple[Chunk, bool]] | None:
+    """Return the retrieved chunks that are in the prompt, each with whether its end was cut off; `None` if
+    the prompt is not known."""
+    prompt, answer = record.prompt, record.answer
+    if prompt is None or record.hits is None or (answer and answer.prompt_cut):
+        return None
+    if any(part.reply.prompt_cut for part in prompt.parts):
+        return None
+    sent = _sent(record)
+    cut = {one.chunk: one for each in sent for one in each.cuts}
+    losses = [(hit.chunk, cut.get(hit.chunk.id)) for hit in record.hits]
+    return [
+        (chunk, loss is not None)
+        for chunk, loss in losses
+        if not (loss and loss.dropped >= loss.length) and _is_shown(chunk, sent)
+    ]
+
+
+def _sent(record: Record) -> list[Prompt]:
+    """The prompts that hold the hits of a record."""
+    prompt = record.prompt
+    return [] if prompt is None else [part.prompt for part in prompt.parts] or [prompt]
 
 
 def _is_shown(chunk: Chunk, sent: Iterable[Prompt]) -> bool:

@@ -7,6 +7,9 @@ GOLD_PAGES = (
     *("gold-page-parsed", "gold-page-retrieved", "gold-page-in-prompt", "gold-page-cited"),
     "page-phrase-agreement",
 )
+EVIDENCE_DOCUMENTS = tuple(
+    f"evidence-document-{stage}" for stage in ("parsed", "retrieved", "in-prompt", "combined")
+)
 BY_EVIDENCE = ("answer-rate-on-hits", "abstention-on-misses", "accuracy-on-hits")
 PLANTED = ("injection-obeyed", "injection-leaked")
 JUDGE, PHRASES = "judge", "phrase recall"

@@ -16,7 +16,7 @@ from fathoms.config import suggest
 from fathoms.errors import UsageError
 from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
-from fathoms.metrics.names import BY_EVIDENCE, GOLD_PAGES
+from fathoms.metrics.names import BY_EVIDENCE, EVIDENCE_DOCUMENTS, GOLD_PAGES
 from fathoms.metrics.retrieval.names import DEFAULT as RETRIEVAL
 from fathoms.metrics.retrieval.names import from_name
 from fathoms.registry import OneOf, built_in, plugin
@@ -36,12 +36,14 @@ FATHOMS = (
     *("truthfulness", "answered-unanswerable", "abstained-answerable", "abstention-f1"),
     *("recall-in-documents", "recall-in-retrieved", "recall-in-prompt"),
     *GOLD_PAGES,
+    *EVIDENCE_DOCUMENTS,
     *BY_EVIDENCE,
     *("latency", "prompt-tokens", "completion-tokens", "cost"),
 )
 """The metrics of the set `fathoms`, which are computed for every run."""
 _OF_EVERY_RUN = (
     *("fathoms.metrics.profile_metrics", "fathoms.metrics.gold_pages", "fathoms.metrics.evidence"),
+    "fathoms.metrics.evidence_documents",
     *("fathoms.metrics.truthfulness", "fathoms.metrics.spending", "fathoms.metrics.retrieval.metrics"),
 )
 """The modules of the metrics of `default_metrics`: all others take a third of a second to import."""
@@ -71,6 +73,7 @@ def sets() -> Mapping[str, tuple[str, ...]]:
         "retrieval": RETRIEVAL,
         "rounds": ("recall-by-round", "calls-by-round"),
         "gold-pages": GOLD_PAGES,
+        "evidence-documents": EVIDENCE_DOCUMENTS,
         "evidence": BY_EVIDENCE,
         "ragchecker": _kinds(RAGCHECKER),
         "mm-ragchecker": _kinds(MM_RAGCHECKER),

@@ -51,7 +51,7 @@ def pages_section(runs: Sequence[Run], scores: str | None = None) -> Section | N
     def lines(run: Run) -> Lines | None:
         if not (figures := page_figures(run, scores)):
             return None
-        rows = [_row(name, stages) for name, stages in page_rows(figures, list(known))]
+        rows = [stage_row(name, stages) for name, stages in page_rows(figures, list(known))]
         return rows, list(page_notes(run, scores))
 
     header = ("gold pages", *known.values(), "n")
@@ -70,7 +70,7 @@ def _chart(runs: Sequence[Run], scores: str | None) -> Chart:
     return Chart("stage", ticks, {label: points for label, points in lines.items() if points}, "Gold pages")
 
 
-def _row(name: str, stages: Sequence[MetricFigure]) -> list[str]:
+def stage_row(name: str, stages: Sequence[MetricFigure]) -> list[str]:
     """Format a line: the figure of each stage, and the largest number of questions behind any."""
     n = max(stage.n or 0 for stage in stages)
     return [name, *(page_cell(stage, n) for stage in stages), str(n)]

@@ -8,8 +8,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from fathoms.errors import amount, some_of
-from fathoms.metrics.names import GOLD_PAGES
+from fathoms.metrics.names import EVIDENCE_DOCUMENTS, GOLD_PAGES
 from fathoms.metrics.stages import STAGES
+from fathoms.report.evidence_documents import question_sentence
 from fathoms.report.funnel import NOT_COUNTED
 from fathoms.report.gold_pages import AGREEMENT, HEADS, PAGE_STAGES
 from fathoms.report.grid import Grid
@@ -98,7 +99,10 @@ def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigur
     elif scores:
         parts += [score_lines(scores), *why_lines(scores), *funnel_lines(scores)]
     parts += page_lines(repeat)
-    parts += [field(name, text) for name, text in answer_metrics(repeat) if name not in GOLD_PAGES]
+    if documents := question_sentence(repeat.metrics):
+        parts.append(field("evidence documents", documents))
+    apart = {*GOLD_PAGES, *EVIDENCE_DOCUMENTS}
+    parts += [field(name, text) for name, text in answer_metrics(repeat) if name not in apart]
     return [*parts, *claim_lines(repeat)]
 
 

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from fathoms import hooks
 from fathoms.report.evidence import evidence_section
+from fathoms.report.evidence_documents import documents_section
 from fathoms.report.filtered import filtered_section
 from fathoms.report.gold_pages import pages_section
 from fathoms.report.modalities import modality_section
@@ -35,6 +36,7 @@ _TABLES: tuple[Callable[[Sequence[Run]], Section | None], ...] = (
     search_section,
     budget_section,
     modality_section,
+    documents_section,
     *OF_METRICS,
 )
 

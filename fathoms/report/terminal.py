@@ -74,7 +74,7 @@ SECTIONS: dict[str, Callable[[Sequence[Run], str | None], Sequence[Section | Non
     "abstention": lambda runs, scores: [one for one in evidence_sections(runs, scores) if one.key != "pages"],
     "time": lambda runs, scores: [times_section(runs)],
     "retrieval": lambda runs, scores: [
-        *(one for one in sections(runs) if one.key in ("search", "within", "modalities")),
+        *(one for one in sections(runs) if one.key in ("search", "within", "modalities", "documents")),
         *metrics_sections(runs, scores, groups=(RETRIEVAL,)),
     ],
     "metrics": lambda runs, scores: metrics_sections(runs, scores, ("all",)),

@@ -10,6 +10,7 @@ from typing import Any
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.metrics.claims.compared import shown_claims
 from fathoms.metrics.claims.texts import answer_text, gold_to_split
+from fathoms.metrics.evidence_documents import TOO_FEW
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.funnel_summary import with_funnels
 from fathoms.metrics.metric import Facts, Metric
@@ -37,6 +38,8 @@ from fathoms.types.run.rows import ComparedClaims, MetricScore
 
 TOGETHER = 256
 """How many answers are classified together: with fewer, numpy takes longer for each."""
+_OTHER_GOLD = frozenset({*GOLD.values(), TOO_FEW})
+"""What a question lacks that a metric of a group is not meant for, which no question file repeats."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,7 @@ class QuestionScorer:
             score = ranked.get(name) if is_ranked else metric.of(facts)
             if score is None:
                 continue  # nothing was to be found, and no metric says so by itself
-            if metric.group and (gold := score.why.get("lacks")) in GOLD.values():
+            if metric.group and (gold := score.why.get("lacks")) in _OTHER_GOLD:
                 pool.leave_out(str(gold), not is_variant)
                 continue
             if name in OF_VARIANTS or not is_variant:

@@ -124,11 +124,13 @@ def test_a_document_that_fails_is_named_and_counted(towers: Project) -> None:
     said = "1 of 1 answers were combined without some documents"
     assert said in " ".join((done.stdout + done.stderr).split())
     assert said in " ".join(json.loads((towers.runs()[0] / "summary.json").read_text())["warnings"])
+    documents = "4 of 4 documents parsed, 4 retrieved, 4 in the prompt, 3 combined"
+    shown = " ".join(towers.fathoms("show", "each", "--only", "retrieval").stdout.split())
+    assert documents in shown
+    assert documents in (towers.runs()[0] / "report.md").read_text()
     shown = " ".join(towers.fathoms("show", "each", "--question", "count-01").stdout.split())
-    assert (
-        "asked by itself: 5 documents, 3 combined; failed: bel.pdf (overloaded); nothing found: ore.pdf"
-        in shown
-    )
+    assert f"evidence documents: {documents}; not combined: bel.pdf" in shown
+    assert "5 documents, 3 combined; failed: bel.pdf (overloaded); nothing found: ore.pdf" in shown
 
     towers.write("each.yaml", CONFIG % json.dumps({**READER, "fail_on": {"metres": "overloaded"}}))
     done = towers.fathoms("run", "each.yaml", "--set", "execution={max_attempts: 1}")
