@@ -21,6 +21,7 @@ from fathoms.pipeline.pipeline import Pipeline
 from fathoms.retrieve import BM25, Dense
 from fathoms.runs.cache import Cache
 from fathoms.types import Evidence, Step
+from tests.support.project import Project
 
 SINGLE = {
     "uid": "0962",
@@ -290,3 +291,46 @@ def test_single_hop_questions_in_four_languages_are_searched(
     for question, hits in zip(questions, ready.retrieve(questions).values(), strict=True):
         (gold,), (hit,) = question.evidence, hits
         assert (hit.chunk.document, hit.chunk.pages) == (gold.document, (gold.page,)), question.text
+
+
+@pytest.mark.slow
+def test_hops_of_the_multi_hop_file_from_the_file_to_the_figures(project: Project) -> None:
+    """Rows in the form of `multi_bench.json`, and ranked pages (from 1). The first question has its first hop
+    at rank 1 and its second at rank 2, of whose two pages one is not found. The second question has its first
+    hop at rank 1 and its third at rank 3; no page is known of its second."""
+    two_hops = {
+        **MULTI,
+        "uid": "two",
+        "reference_page": [2, 5, 6],
+        "steps": [
+            {"question0": "Which drug?", "answer0": "Gabapentin", "reference_page": [2]},
+            {"question1": "What helps?", "answer1": "Hormone therapy", "reference_page": [5, 6]},
+        ],
+    }
+    ranked = {"two": (3, 7, 9), "1110": (16, 2, 13)}
+    write(project.path / "multi_bench.json", [two_hops, MULTI])
+    rows = [
+        {"id": id, "hits": [{"document": "1527.pdf", "page": page} for page in pages]}
+        for id, pages in ranked.items()
+    ]
+    write(project.path / "found.jsonl", rows)
+    done = project.fathoms("import", "hits", "found.jsonl", "--questions", "multi_bench.json")
+    assert done.returncode == 0, done.stderr
+    names = ("hit@1", "hit@2", "hit@3", "hit@3-fail", "recall@3")
+    done = project.fathoms("score", "latest", *(word for name in names for word in ("--metric", name)))
+    assert done.returncode == 0, done.stderr
+    (path,) = (project.path / "runs").glob("*/summary.json")
+    metrics = json.loads(path.read_text())["metrics"]
+    categories = {
+        name: [metrics[name]["categories"][one]["value"] for one in ("2-hop", "3-hop")] for name in names
+    }
+    assert categories == {
+        **{"hit@1": [0, 0], "hit@2": [1, 0], "hit@3": [1, 1], "hit@3-fail": [1, 0]},
+        "recall@3": pytest.approx([2 / 3, 2 / 3]),
+    }
+    hops = {name: {key: part["value"] for key, part in metrics[name]["parts"].items()} for name in names[:3]}
+    assert hops == {
+        "hit@1": {"hop 1": 1, "hop 2": 0, "hop 3": 0},
+        "hit@2": {"hop 1": 1, "hop 2": 1, "hop 3": 0},
+        "hit@3": {"hop 1": 1, "hop 2": 1, "hop 3": 1},
+    }
