@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from fathoms.corpora import read_questions, write_questions
 from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.extras.questions.computed.choosing import choose
 from fathoms.extras.questions.computed.rules import RULES, Computed
-from fathoms.extras.questions.computed.table import Facts, Table, read_facts, written_facts
+from fathoms.extras.questions.computed.table import Fact, Facts, Table, read_facts, written_facts
 
 FACTS = """\
 document,page,field,value,unit
@@ -214,3 +215,27 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
         Table(facts(tmp_path), about="statoin")
     with pytest.raises(UsageError, match="--dated district: its values are not dates"):
         Table(facts(tmp_path), dated="district")
+
+
+@pytest.mark.parametrize(
+    ("noun", "nouns"), [("station", "stations"), ("company", "companies"), ("bus", "buses"), ("bay", "bays")]
+)
+def test_what_questions_are_about_has_a_plural(tmp_path: Path, noun: str, nouns: str) -> None:
+    found = Table(facts(tmp_path, FACTS.replace(",station,", f",{noun},")), about=noun)
+    assert next(iter(asked(found, "count").values())).text.startswith(f"For how many {nouns} is ")
+
+
+@pytest.mark.slow
+def test_a_large_table_takes_little_longer_for_each_row() -> None:
+    def seconds(documents: int) -> float:
+        rows = [
+            Fact(f"{at}.pdf", 1, field, value)
+            for at in range(documents)
+            for field, value in (("maker", f"m{at // 2}"), ("city", f"c{at // 2}"), ("flow", f"{at} m3/h"))
+        ]
+        start = time.process_time()
+        choose(Table(Facts("facts.csv", "", tuple(rows))))
+        return time.process_time() - start
+
+    seconds(20)
+    assert seconds(4000) < 40 * max(seconds(500), 0.01)

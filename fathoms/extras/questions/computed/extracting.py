@@ -7,6 +7,7 @@ seeing the first. Two values that read as the same amount, date or name agree, i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ _BEGINNING = 1500
 """How many characters of each of these are shown."""
 _NOT_GIVEN = "not given"
 _KEYS = ("field", "value", "unit", "page")
+_FORMULA = re.compile(r"^(?:[=@+\s]|-(?!\s?\d))+")
+"""How a cell begins that a spreadsheet would run: the text of a document must not."""
 _PROPOSE = """\
 These are the beginnings of documents of one kind:
 
@@ -123,14 +126,16 @@ def _parts(document: Document) -> Iterator[Part]:
     """Divide the pages of a document into parts that are not too long; a piece of a page is a page of its
     own there."""
     pages: list[tuple[int, str]] = []
+    size = 0
     for page in document.pages:
         text = page.text.strip()
         for start in range(0, len(text), LONGEST):
             piece = text[start : start + LONGEST]
-            if pages and sum(len(one) for _, one in pages) + len(piece) > LONGEST:
+            if pages and size + len(piece) > LONGEST:
                 yield Part(document.id, tuple(pages))
-                pages = []
+                pages, size = [], 0
             pages.append((page.number, piece))
+            size += len(piece)
     if pages:
         yield Part(document.id, tuple(pages))
 
@@ -152,12 +157,17 @@ def _read_facts(reply: str, known: Mapping[str, str]) -> list[Fact] | None:
     found = []
     for row in rows:
         values = row if isinstance(row, dict) else {}
-        said = {key: " ".join(str(values.get(key) or "").split()) for key in _KEYS}
+        said = {key: _cell(values.get(key)) for key in _KEYS}
         field = known.get(folded(said["field"]))
         if field and said["value"] and folded(said["value"]) != _NOT_GIVEN:
             page = int(said["page"]) if said["page"].isdecimal() and len(said["page"]) < 9 else 0
             found.append(Fact("", page, field, said["value"], said["unit"]))
     return found
+
+
+def _cell(value: object) -> str:
+    """Return a value of a reply as a cell of the table, on one line and never a formula."""
+    return "" if value is None else _FORMULA.sub("", " ".join(str(value).split()))
 
 
 def _read_again(reply: str, known: Mapping[str, str]) -> dict[str, str] | None:
@@ -167,7 +177,7 @@ def _read_again(reply: str, known: Mapping[str, str]) -> dict[str, str] | None:
         return None
     found = {}
     for key, value in data.items():
-        text = "" if value is None else " ".join(str(value).split())
+        text = _cell(value)
         if (field := known.get(folded(str(key)))) and text and folded(text).strip(". ") != _NOT_GIVEN:
             found[field] = text
     return found

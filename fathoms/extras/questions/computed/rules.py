@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import combinations
+from itertools import chain, combinations, islice
 from operator import eq
 from typing import NamedTuple
 
@@ -22,6 +22,9 @@ from fathoms.types import GoldList, GoldNumber, GoldPhrase
 Answers = tuple[tuple[GoldPhrase, ...], ...]
 MOST_NAMES = 25
 """The most names that a question asks for."""
+MOST_CONDITIONS, MOST_PAIRS = 25, 100
+"""The most names of a field, the most common ones, and the most pairs of totals that questions are about, so
+that a large table takes no longer for each row than a small one."""
 _QUARTERS = (0.25, 0.5, 0.75)
 _NEAR = 1e-9
 _CONVERTED = "0.5%"
@@ -92,14 +95,14 @@ def count(table: Table) -> Found:
             yield chosen
             continue
         number = len(chosen.things)
-        text = f"For how many {table.noun}s is the {condition.field.name} {condition.words}?"
+        text = f"For how many {table.nouns} is the {condition.field.name} {condition.words}?"
         answers: Answers = ((GoldNumber(number=number),),)
         yield Computed(
             "count",
             _asked(table, text),
             answers,
             f"{number}: {_listed(chosen.things)}.",
-            f"the number of {table.noun}s for which {condition}",
+            f"the number of {table.nouns} for which {condition}",
             _cells(chosen.things, chosen.given),
         )
 
@@ -112,10 +115,10 @@ def list_(table: Table) -> Found:
             yield chosen
         elif len(chosen.things) <= MOST_NAMES:
             text = (
-                f"For which {table.noun}s is the {condition.field.name} {condition.words}? Name all of them."
+                f"For which {table.nouns} is the {condition.field.name} {condition.words}? Name all of them."
             )
             yield _naming(
-                "list", table, text, chosen.things, f"the {table.noun}s for which {condition}", chosen.given
+                "list", table, text, chosen.things, f"the {table.nouns} for which {condition}", chosen.given
             )
 
 
@@ -126,13 +129,13 @@ def sum_(table: Table) -> Found:
             yield one
             continue
         name, things = one.field.name, one.chosen.things
-        text = f"What is the total {name}{_in(one.field)} of all {table.noun}s for which {one.condition}?"
+        text = f"What is the total {name}{_in(one.field)} of all {table.nouns} for which {one.condition}?"
         yield Computed(
             "sum",
             _asked(table, text),
             ((_number(one.field, one.value),),),
             f"{_shown(one.field, one.value)}, the sum of {_parts(things, one.given)}.",
-            f"the sum of {name} over the {table.noun}s for which {one.condition}",
+            f"the sum of {name} over the {table.nouns} for which {one.condition}",
             one.cells,
         )
 
@@ -157,7 +160,7 @@ def argmax(table: Table) -> Found:
                 yield TIED
                 continue
             most = "largest" if field.kind == "amount" else "latest"
-            text = f"Of all {table.noun}s for which {condition}, which one has the {most} {field.name}?"
+            text = f"Of all {table.nouns} for which {condition}, which one has the {most} {field.name}?"
             yield Computed(
                 "argmax",
                 _asked(table, text),
@@ -172,17 +175,20 @@ def compare(table: Table) -> Found:
     """Ask by how much the total of an amount over one group of things is larger than over another one."""
     totals = list(_totals(table))
     yield from (one for one in totals if isinstance(one, Left))
-    for pair in combinations([one for one in totals if isinstance(one, _Total)], 2):
+    groups: dict[tuple[Field, Field], list[_Total]] = {}
+    for total in totals:
+        if isinstance(total, _Total):
+            groups.setdefault((total.field, total.condition.field), []).append(total)
+    pairs = (islice(combinations(group, 2), MOST_PAIRS) for group in groups.values())
+    for pair in chain.from_iterable(pairs):
         more, less = sorted(pair, key=lambda one: -one.value)
         field, small = more.field, less.condition
-        if field != less.field or more.condition.field != small.field:
-            continue
         difference = float(f"{more.value - less.value:.12g}")
         if not difference:
             yield TIED
             continue
         text = (
-            f"By how much{_in(field)} is the total {field.name} of all {table.noun}s for which"
+            f"By how much{_in(field)} is the total {field.name} of all {table.nouns} for which"
             f" {more.condition} larger than that of those for which the {small.field.name} is {small.words}?"
         )
         yield Computed(
@@ -216,10 +222,10 @@ def changed(table: Table) -> Found:
                 yield DOUBTFUL
             elif 0 < len(things) <= MOST_NAMES:
                 text = (
-                    f"For which {table.noun}s has the {field.name} changed since {year}? Compare the latest"
-                    f" document up to the end of {year} with the latest of all, and name all {table.noun}s."
+                    f"For which {table.nouns} has the {field.name} changed since {year}? Compare the latest"
+                    f" document up to the end of {year} with the latest of all, and name all {table.nouns}."
                 )
-                statement = f"the {table.noun}s with another {field.name} now than at the end of {year}"
+                statement = f"the {table.nouns} with another {field.name} now than at the end of {year}"
                 yield _naming("changed", table, text, things, statement, given, in_order=False)
 
 
@@ -243,10 +249,10 @@ def contradiction(table: Table) -> Found:
         elif 0 < len(things) <= MOST_NAMES:
             same = f" with the same {table.fields[table.dated].name}" if table.dated else ""
             text = (
-                f"For which {table.noun}s do documents{same} give different values for the {field.name}? Name"
+                f"For which {table.nouns} do documents{same} give different values for the {field.name}? Name"
                 " all of them."
             )
-            statement = f"the {table.noun}s whose documents{same} contradict one another in {field.name}"
+            statement = f"the {table.nouns} whose documents{same} contradict one another in {field.name}"
             yield _naming("contradiction", table, text, things, statement, given, in_order=False)
 
 
@@ -266,11 +272,13 @@ def _conditions(table: Table, names_only: bool = False) -> Iterator[Condition]:
     """Yield the conditions that can be asked about: each name that several things have, amounts of at least a
     quartile, and each year."""
     for field in table.asked:
-        every = [given for thing in table.things if (given := table.given(thing, field))]
+        every = [given for _, given in table.column(field)]
         keys = [given.key for given in every if given.settled]
         if field.kind == "name":
-            for key, number in Counter(keys).items():
-                if 1 < number < len(every):
+            counts = Counter(keys)
+            common = {key for key, _ in counts.most_common(MOST_CONDITIONS)}
+            for key, number in counts.items():
+                if key in common and 1 < number < len(every):
                     yield Condition(field, _spelling(table, field, key), partial(eq, key))
         elif names_only:
             continue
@@ -297,13 +305,7 @@ def _at_least(least: float, key: Key) -> bool:
 
 def _spelling(table: Table, field: Field, key: Key) -> str:
     """Return how the first document writes a name."""
-    found = (
-        cell
-        for thing in table.things
-        if (given := table.given(thing, field))
-        for cell in given.cells
-        if cell.key == key
-    )
+    found = (cell for _, given in table.column(field) for cell in given.cells if cell.key == key)
     return next(found).fact.value
 
 
@@ -311,10 +313,7 @@ def _chosen(table: Table, condition: Condition) -> _Chosen | Left:
     """Return the things for which a condition holds, or why that is not certain."""
     things: list[Thing] = []
     every: list[Given] = []
-    for thing in table.things:
-        given = table.given(thing, condition.field)
-        if given is None:
-            continue
+    for thing, given in table.column(condition.field):
         holds = {condition.holds(cell.key) for cell in given.cells}
         if len(holds) > 1 or any(cell.fact.check for cell in given.cells):
             return DOUBTFUL

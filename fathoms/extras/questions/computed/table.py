@@ -181,6 +181,7 @@ class Table:
         self.source = f"{facts.name} (sha256 {facts.sha256}...)"
         self.fields: dict[str, Field] = {}
         self._cells: dict[tuple[str, str], list[Cell]] = {}
+        self._columns: dict[str, list[tuple[Thing, Given]]] = {}
         self._read(facts.rows)
         self.about, self.dated = self._named(about, "--about"), self._named(dated, "--dated")
         if self.dated and self.fields[self.dated].kind != "date":
@@ -193,6 +194,14 @@ class Table:
         return self.fields[self.about].name if self.about else "document"
 
     @property
+    def nouns(self) -> str:
+        """What several things are called."""
+        for end, several in (("y", "ies"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes")):
+            if self.noun.endswith(end) and not self.noun.endswith(("ay", "ey", "oy", "uy")):
+                return self.noun.removesuffix(end) + several
+        return f"{self.noun}s"
+
+    @property
     def asked(self) -> tuple[Field, ...]:
         """The fields that questions can be about."""
         return tuple(field for name, field in self.fields.items() if name not in (self.about, self.dated))
@@ -201,6 +210,13 @@ class Table:
     def in_order(self) -> bool:
         """Whether some thing has documents of several dates, of which the latest counts."""
         return any(len(thing.documents) > 1 for thing in self.things)
+
+    def column(self, field: Field) -> list[tuple[Thing, Given]]:
+        """Return the things for which some document gives a field, with what is given."""
+        if field.name not in self._columns:
+            every = [(thing, self.given(thing, field)) for thing in self.things]
+            self._columns[field.name] = [(thing, given) for thing, given in every if given]
+        return self._columns[field.name]
 
     def given(self, thing: Thing, field: Field, until: str | None = None) -> Given | None:
         """Return what the latest documents of a thing give for a field, `None` if none gives it. Only dates
