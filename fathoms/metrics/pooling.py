@@ -180,11 +180,12 @@ class Pool:
         if not (isinstance(metric, JudgedMetric) or any("judge" in cell[1:] for cell in self._cells)):
             judge = None
         is_judged = isinstance(metric, JudgedMetric)
+        by_person = bool(judge and judge.checked and judge.checked.get("people"))
         where_known = {
             "prompts": judge and judge.prompts,
             "checked": judge and judge.checked,
             "judged": self._judged() if is_judged else None,
-            "people": self._people() if is_judged else None,
+            "people": self._people() if is_judged and (self._by_people or not by_person) else None,
             "splits": isinstance(metric, JudgedMetric) and metric.splits,
             "cells": self._counted_cells(),
             "group": metric.group,

@@ -62,6 +62,7 @@ def test_figures_come_from_the_judgements_of_people_and_no_judge_is_asked(
     first = project.runs()[::2]
     scored = json.loads((first[0] / "summary.json").read_text())
     assert scored["metrics"][names[0]]["checked"]["people"] is True
+    assert "people" not in scored["metrics"][names[0]], "nobody has to check a person against people"
     ranking = project.json("agree", *(run.name for run in first), "--reviewer", "MiRAGE quality 1")[
         "quality"
     ]["ranking"]
