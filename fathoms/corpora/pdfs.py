@@ -167,12 +167,13 @@ def _documents_under(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
         for why, names in (("hidden", hidden), ("made by fathoms", own))
         if names
     ]
-    return sorted(found), tuple(warnings)
+    return sorted(found, key=lambda path: path.parts), tuple(warnings)
 
 
 def _is_document(name: str) -> bool:
     """Return whether a file of this name is a document."""
-    return Path(name).suffix.lower() in _DOCUMENTS and not name.startswith("~$")
+    dot = name.rfind(".")  # as `Path.suffix`, which takes a second for 100,000 files
+    return dot > 0 and name[dot:].lower() in _DOCUMENTS and not name.startswith("~$")
 
 
 def _holds_any(folder: Path) -> bool:

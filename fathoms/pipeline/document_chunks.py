@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from fathoms.config import fingerprint
+from fathoms.config import fingerprints_after
 from fathoms.ingest import Chunker
 from fathoms.ingest.workers.chunking import ChunkWork, Item
 from fathoms.pipeline.known_facts import known_facts
@@ -53,7 +53,7 @@ class DocumentChunks:
     def __init__(self, chunker: Chunker, parser: object, parsed: ParsedDocuments, cache: Cache) -> None:
         self.facts: dict[str, ChunkFacts] = {}
         self._chunker, self._parsed, self._cache = chunker, parsed, cache
-        self._identity = (chunker.identity(), parser)
+        self._key_of = fingerprints_after((chunker.identity(), parser))
         self._kept: dict[str, list[Chunk]] = {}
 
     def find(self) -> None:
@@ -68,7 +68,7 @@ class DocumentChunks:
 
     def _key(self, name: str) -> str:
         """The key of the chunks of a document in the cache."""
-        return fingerprint(self._identity, name, self._parsed.facts[name].sha256, _FORM)
+        return self._key_of(name, self._parsed.facts[name].sha256, _FORM)
 
     def unreadable(self) -> set[str]:
         """Return the documents that must be parsed to be chunked, because the chunker reads the parser's

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import fingerprint
+from fathoms.config import fingerprints_after
 from fathoms.errors import DocumentError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, parse_in_child
 from fathoms.ingest.workers.parallel import Outcome, ParseWork
@@ -49,8 +49,8 @@ class ParsedDocuments:
         self.failures: list[DocumentError] = []
         self.hashes = dict(hashes)
         self._parser, self._paths, self._cache, self._spared = parser, paths, cache, spared
-        self._native_identity = parser.native_identity()
-        self._key = functools.cache(partial(fingerprint, parser.identity()))  # by the sha256 of the file
+        self._native_key = fingerprints_after(parser.native_identity())
+        self._key = functools.cache(fingerprints_after(parser.identity()))  # by the sha256 of the file
         self._kept: dict[str, Document] = {}
 
     def find(self) -> None:
@@ -138,7 +138,7 @@ class ParsedDocuments:
         for name, text in self._text(parsed).items():
             yield "text", name, text
         if parsed.native is not None:
-            yield "native", fingerprint(self._native_identity, facts.sha256), parsed.native
+            yield "native", self._native_key(facts.sha256), parsed.native
 
     def _text(self, parsed: Parsed) -> dict[str, bytes]:
         """Return the text that runs will keep of a document by its hash, if it has pages."""
@@ -161,7 +161,7 @@ class ParsedDocuments:
         """Return a document with the parser's native output; raises as `load` does."""
         if name in self._kept:
             return self._kept[name]
-        key = fingerprint(self._native_identity, self.facts[name].sha256)
+        key = self._native_key(self.facts[name].sha256)
         native = self._cache.get_text("native", key)
         if native is not None:
             return self.load(name).model_copy(update={"native": native})
@@ -183,7 +183,7 @@ class ParsedDocuments:
 
     def without_native(self, names: Collection[str]) -> set[str]:
         """Return those documents whose native output of the parser is not in the cache."""
-        keys = {name: fingerprint(self._native_identity, self.facts[name].sha256) for name in names}
+        keys = {name: self._native_key(self.facts[name].sha256) for name in names}
         held = self._cache.stored_keys("native", list(keys.values()))
         rest = [key for key in keys.values() if key not in held]
         for start in range(0, len(rest), BATCH):  # a shared cache may have them
@@ -196,7 +196,7 @@ class ParsedDocuments:
         def read(name: str, native: str) -> Document:  # errors of the conversion count as damage, too
             return self._parser.from_native(self._paths[name], self.hashes[name], native)
 
-        keys = {name: fingerprint(self._native_identity, self.hashes[name]) for name in names}
+        keys = {name: self._native_key(self.hashes[name]) for name in names}
         found = self._cache.load_many("native", {key: partial(read, name) for name, key in keys.items()})
         return {name: found[key] for name, key in keys.items() if key in found}
 

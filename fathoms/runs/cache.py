@@ -504,7 +504,7 @@ class Cache:
         The time of the inode's last change (ctime) is included, because programs can reset the modification
         time.
         """
-        key = _file_key(path)
+        key = _file_key(path, path.stat())
         known = self._hashes.get(key) or self._known_hashes([key]).get(key)
         if known is not None:
             return known
@@ -517,9 +517,9 @@ class Cache:
         Left out are those that are no files or that nobody may read."""
         keys: dict[Path, str] = {}
         for path in paths:
-            if path.is_file():
-                with suppress(OSError):
-                    keys[path] = _file_key(path)
+            with suppress(OSError, ValueError):
+                if S_ISREG((state := path.stat()).st_mode):
+                    keys[path] = _file_key(path, state)
         known, new = self._known_hashes(list(keys.values())), {}
         for path, key in keys.items():
             if key not in known:
@@ -659,10 +659,10 @@ def _is_damage(error: sqlite3.Error) -> bool:
     return isinstance(error, _ForeignError) or code & 0xFF in _DAMAGED or code == _SHORT_READ
 
 
-def _file_key(path: Path) -> str:
+def _file_key(path: Path, state: os.stat_result) -> str:
     """The key of a file's hash, which changes when the file does."""
     # `path.absolute()` takes most of the time of a run on many documents that are known
-    return _key_of(os.fsencode(os.path.join(os.getcwd(), path)), path.stat())  # noqa: PTH109, PTH118
+    return _key_of(os.fsencode(os.path.join(os.getcwd(), path)), state)  # noqa: PTH109, PTH118
 
 
 def _sound_keys(states: Mapping[str, os.stat_result]) -> dict[str, str]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.config import fingerprint, flat_fingerprint
+from fathoms.config import fingerprint, fingerprints_after, flat_fingerprint
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.judges.asking import Bench, Judged, Spending, decided, verdict_key
 from fathoms.judges.base import Judge
@@ -95,6 +95,8 @@ def test_what_only_concerns_claims_asks_for_no_grade_again(tmp_path: Path) -> No
 def test_the_faster_fingerprint_is_the_same(parts: list[str | int | None]) -> None:
     """Or verdicts of earlier versions would not be found."""
     assert flat_fingerprint(*parts) == fingerprint(*parts)
+    first = {"é": [1.5, None]}
+    assert fingerprints_after(first, "x")("y", *parts) == fingerprint(first, "x", "y", *parts)
 
 
 @given(st.text(st.characters()), st.text(st.characters()), st.text(st.characters()))
