@@ -42,9 +42,10 @@ class _Kind(NamedTuple):
 
 
 def _s3_options(patience: float) -> dict[str, Any]:
-    """One more attempt after a short wait, and no request without an end. With a concurrency of 1, s3fs reads
-    an object by one request, and does not ask for its size first."""
-    waits = {"connect_timeout": min(10.0, patience), "read_timeout": patience}
+    """One more attempt after a short wait, and no request without an end: two that never answer take the
+    patience together. With a concurrency of 1, s3fs reads an object by one request, and does not ask for its
+    size first."""
+    waits = {"connect_timeout": min(10.0, patience / 2), "read_timeout": patience / 2}
     config = {**waits, "retries": {"mode": "standard", "total_max_attempts": 2}, "max_pool_connections": 32}
     return {"config_kwargs": config, "max_concurrency": 1}
 

@@ -27,9 +27,9 @@ T = TypeVar("T")
 PATIENCE = 30.0
 """Seconds after which a request counts as failed."""
 FAILURES = 3
-"""So many failed requests in a row, and the place is left alone for a while."""
+"""So many failed requests in a row, or one that took most of the patience, and the place is left alone."""
 PAUSE = 60.0
-"""Seconds for which it is left alone."""
+"""Seconds after which somebody looks, beside the work, whether it answers again."""
 _READ, _WRITE = "read", "written"
 _GOES_ON = {
     _READ: "What is missing on this machine is made here, which takes longer and changes no result",
@@ -66,9 +66,11 @@ class FsspecStore(SharedStore):
         self.counts = {"taken": 0, "stored": 0, "damaged": 0, "failed": 0}
         self._place = place_at(address, patience)
         self._refresh = refresh
-        self._pause = pause
-        self._failures = {_READ: 0, _WRITE: 0}
-        self._asked_again = {_READ: 0.0, _WRITE: 0.0}
+        self._patience, self._pause = patience, pause
+        self._failures = 0
+        self._asked_again: float | None = None
+        """When a place that does not answer is asked again; `None` while it answers."""
+        self._refused: set[str] = set()
         self._told: set[str] = set()
         self._absent: set[str] = set()
         self._is_checked = False
@@ -81,6 +83,7 @@ class FsspecStore(SharedStore):
         if self._is_checked:
             return
         self._is_checked, how = True, _READ
+        began = time.monotonic()
         try:
             if self._place.read(_name(*_PROBE)) is None:
                 how = _WRITE
@@ -88,7 +91,7 @@ class FsspecStore(SharedStore):
         except StoreError as error:
             raise StoreError(f"the shared cache {self.address} cannot be {how}: {error}") from error
         except UnreachableError as error:
-            self._note_failure(how, error)
+            self._note_failure(how, error, began)
 
     def probe(self) -> None:
         """Write a value and read it; raises StoreError where that fails, for whatever reason."""
@@ -179,25 +182,48 @@ class FsspecStore(SharedStore):
 
     def _tried(self, how: str, request: Callable[[], T]) -> T | None:
         """Make a request; `None` where it fails, or while the place is left alone."""
-        if time.monotonic() < self._asked_again[how]:
+        if how in self._refused or self._is_left_alone():
             self._count("failed")
             return None
+        began = time.monotonic()
         try:
             found = request()
         except (StoreError, UnreachableError) as error:
-            self._note_failure(how, error)
+            self._note_failure(how, error, began)
             return None
-        self._failures[how] = 0
+        self._failures = 0
         return found
 
-    def _note_failure(self, how: str, error: Exception) -> None:
-        """Report that a request failed, once. After several in a row the place is left alone: for a minute,
-        or for good where it refuses."""
+    def _is_left_alone(self) -> bool:
+        """Whether the place did not answer; when the pause is over, somebody asks it beside the work, so that
+        an outage costs what its first requests cost and no more."""
+        if self._asked_again is None:
+            return False
+        if time.monotonic() >= self._asked_again:
+            self._asked_again = math.inf
+            threading.Thread(target=self._ask_again, name="shared-cache-again", daemon=True).start()
+        return True
+
+    def _ask_again(self) -> None:
+        """Ask the place for a value, and use it again if it answers."""
+        try:
+            self._place.read(_name(*_PROBE))
+        except (StoreError, UnreachableError):
+            self._asked_again = time.monotonic() + self._pause
+        else:
+            self._failures, self._asked_again = 0, None
+
+    def _note_failure(self, how: str, error: Exception, began: float) -> None:
+        """Report that a request failed, once. After several in a row, or one that was waited for, the place
+        is left alone for a while, for reading and writing alike; for good where it refuses one of them."""
         self._count("failed")
-        self._failures[how] += 1
+        self._failures += 1
+        waited = time.monotonic() - began >= self._patience / 2
         refused = isinstance(error, StoreError)
-        if refused or self._failures[how] >= FAILURES:
-            self._asked_again[how] = math.inf if refused else time.monotonic() + self._pause
+        if refused:
+            self._refused.add(how)
+        elif waited or self._failures >= FAILURES:
+            self._asked_again = time.monotonic() + self._pause
         again = "It is not tried again by this command" if refused else "It is tried again from time to time"
         message = f"the shared cache {self.address} cannot be {how} ({error}). {_GOES_ON[how]}. {again}"
         self._tell(how, message)

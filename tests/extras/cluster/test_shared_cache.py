@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -129,15 +130,16 @@ def test_a_server_that_fails_is_a_missing_value_and_a_warning(
 ) -> None:
     put(FsspecStore(address), KEY, b"text" * 1000)
     s3.of, s3.delay = failing("GET", fault=fault), 2.0
-    store = FsspecStore(address, patience=0.5)
+    store = FsspecStore(address, patience=0.5) if fault == "slow" else FsspecStore(address)
     assert store.get("document", KEY) is None
     assert store.get("document", KEY) is None
     (message,) = told(caplog)
     assert message.startswith(f"the shared cache {address} cannot be read (")
     assert "What is missing on this machine is made here" in message
     s3.of = lambda method: "none"
-    assert store.get("document", KEY) == b"text" * 1000, "two failures do not close it"
-    assert store.counts == {"taken": 1, "stored": 0, "damaged": 0, "failed": 2}
+    # two failures do not close it, and one that was waited for does
+    assert store.get("document", KEY) == (None if fault == "slow" else b"text" * 1000)
+    assert store.counts["failed"] == (3 if fault == "slow" else 2)
 
 
 @pytest.mark.parametrize("fault", ["500", "cut"])
@@ -175,13 +177,45 @@ def test_a_place_that_fails_three_times_is_left_alone_for_a_while(s3: Faults, ad
     s3.of = lambda method: "none"
     store.get("document", KEY)
     assert (s3.requests, store.counts["failed"]) == ([], 4)
-    put(store, KEY, b"text")  # writing is another matter
-    s3.of = failing("GET", fault="500")
-    store = FsspecStore(address, pause=0.1)
+    put(store, KEY, b"text")
+    assert (s3.requests, store.counts["failed"]) == ([], 5)
+
+
+@pytest.mark.slow
+def test_a_place_that_accepts_and_never_answers_takes_one_deadline(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ten reads and ten writes, only the first is waited for; whether the place is back is asked beside
+    the work, and then it is used again."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel accepts, and nobody reads
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL_S3": endpoint}.items():
+            monkeypatch.setenv(name, value)
+        store = FsspecStore(address, patience=1.0, pause=0.2)
+        began = time.monotonic()
+        for at in range(10):
+            store.get("document", f"{at:032}")
+            store.put("document", f"{at:032}", b"x" * at)
+        time.sleep(0.3)
+        store.get("document", OTHER)  # the pause is over, and somebody looks beside this
+        store.finish()
+        assert time.monotonic() - began < 8  # 1 s by the deadline; 20 s without it
+        assert store.counts == {"taken": 0, "stored": 0, "damaged": 0, "failed": 21}
+
+
+def test_a_place_that_is_back_is_used_again(s3: Faults, address: str) -> None:
+    s3.of = failing("GET", "PUT", fault="500")
+    store = FsspecStore(address, pause=0.05)
     for _ in range(3):
-        store.get("document", KEY)
+        put(store, KEY, b"text")
     s3.of = lambda method: "none"
-    time.sleep(0.1)
+    until = time.monotonic() + 60
+    while (failed := store.counts["failed"]) and store.get("document", OTHER) is None:
+        if store.counts["failed"] == failed:  # it was asked, and said that there is none
+            break
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    put(store, KEY, b"text")
     assert store.get("document", KEY) == b"text"
 
 
