@@ -281,6 +281,7 @@ class Stages(Component):
         except OSError as error:
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
+        names = [document.id for document in corpus.facts.documents]
         made = Index(
             corpus.documents,
             corpus.chunks,
@@ -292,7 +293,8 @@ class Stages(Component):
             full=cache.full,
             embed_texts=partial(embed_cached, self.embed, cache=cache),
             kept=ReplyCache(cache),
-            names=[document.id for document in corpus.facts.documents],
+            lineage=fingerprint("lineage", self.ingest.identity(), self.chunk.identity(), names),
+            names=names,
             counts=corpus.facts.chunks,
             fitted=partial(self._fitted, folder=cache.folder / "images"),
         )

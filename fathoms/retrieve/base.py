@@ -57,6 +57,9 @@ class Index:
     """What retrievers have made of this index, such as that of BM25, by a key of their own."""
     embed_texts: Callable[[Sequence[str]], Floats] | None = None
     """Maps texts that are no chunks of the index, and that a retriever ranks as if they were, to vectors."""
+    lineage: str = ""
+    """A hash of the names of the documents and of how they are read and split: the same after one of them has
+    changed."""
     kept: ReplyCache | None = None
     """The replies that are made once and used by every run, such as descriptions of pictures."""
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain, groupby, islice
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -22,6 +25,8 @@ from fathoms.types import Chunk, Hit, Question
 
 # The default pattern of bm25s drops words of one character, such as the numbers in "Table 3" and "k = 5".
 _WORD = r"(?u)\w+"
+_INDEX, _NAME = "bm25-index", re.compile("[0-9a-f]{32}")
+"""The kind of what the cache has of which index documents have, and the form of its name."""
 
 
 class BM25(TextQuery):
@@ -126,8 +131,10 @@ class BM25(TextQuery):
         if built is None:
             texts = _Texts(index.chunks, looks=self.tokenizer == "words")
             with suppress(UnicodeError):  # words that cannot be written
-                store_index(folder, partial(self._write, texts, report), index.full)
-                built = load_index(folder, read)
+                write = partial(self._write, texts, report, self._known(index))
+                store_index(folder, write, index.full)
+                if (built := load_index(folder, read)) is not None:
+                    self._supersede(index, folder)
             if built is None:  # each run builds it again
                 built = bm25_index.Built(self._in_memory(texts), texts.unspaced)
         if built.unspaced and built.unspaced * 10 >= len(index.chunks):
@@ -136,11 +143,32 @@ class BM25(TextQuery):
             )
         return built.searcher
 
-    def _write(self, texts: _Texts, report: Callable[[int], object], folder: Path) -> None:
+    def _supersede(self, index: Index, folder: Path) -> None:
+        """Note which index these documents have, and delete the one that they had before one of them changed.
+        Who has that one open still reads it."""
+        if index.kept is None or not index.lineage:
+            return
+        cache, key = index.kept.cache, fingerprint("bm25 index", index.lineage, self._key())
+        before = cache.load(_INDEX, key, str)
+        if before is not None and before != folder.name and _NAME.fullmatch(before):
+            rmtree(folder.with_name(before), ignore_errors=True)
+        cache.put_text(_INDEX, key, folder.name)
+
+    def _write(
+        self, texts: _Texts, report: Callable[[int], object], known: bm25_building.Known | None, folder: Path
+    ) -> None:
         """Build the index of texts in an empty folder."""
         weighting = bm25_building.Weighting(self.method, self.k1, self.b)
-        files = bm25_building.build(texts, self._split, weighting, folder, report)
+        files = bm25_building.build(texts.parts(), self._split, weighting, folder, report, known=known)
         bm25_index.write(files, self._empty(), texts.unspaced, folder)
+
+    def _known(self, index: Index) -> bm25_building.Known | None:
+        """What was counted of documents before, split as here; nothing where there is no cache."""
+        if index.kept is None:
+            return None
+        options = self.model_dump(mode="json", include={"stemmer", "stopwords", "tokenizer"})
+        of = fingerprint("bm25 words", self.revision, options, self.identity()["versions"])
+        return bm25_building.KnownIn(index.kept.cache, of)
 
     def _in_memory(self, texts: Iterable[str]) -> Any:
         """Build the index of texts with bm25s alone; `None` if they have no words."""
@@ -194,9 +222,15 @@ class _Texts:
         self.unspaced = 0
 
     def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(self.parts())
+
+    def parts(self) -> Iterator[list[str]]:
+        """Yield the texts of each document, some at a time."""
         self.unspaced = 0
-        for chunk in self._chunks:
-            text = chunk.indexed
-            if self._looks and not text.isascii():
-                self.unspaced += words.UNSPACED.search(text) is not None
-            yield text
+        for _, chunks in groupby(self._chunks, lambda chunk: chunk.source):
+            while texts := [chunk.indexed for chunk in islice(chunks, bm25_building.BLOCK)]:
+                if self._looks:
+                    self.unspaced += sum(
+                        not text.isascii() and words.UNSPACED.search(text) is not None for text in texts
+                    )
+                yield texts

@@ -2,18 +2,25 @@
 
 The result has the very numbers of `bm25s.BM25.index`, which holds all words of all texts in memory. What
 grows with the texts is, in memory, the vocabulary and 8 bytes a text, and on the disk 12 bytes for each text
-and each of its different words, and while it is built 28 bytes more.
+and each of its different words, and while it is built 28 bytes more. What is counted of the texts of a
+document stays for the next index, so that a document that changed is the only one that is split again; the
+scores depend on all texts, and are computed again.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import islice
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from fathoms.config import flat_fingerprint
+from fathoms.runs.cache import Cache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,6 +38,8 @@ _MOST_BUCKETS = 256
 """How many files are open at once."""
 Split = Callable[[Sequence[str]], tuple[list[list[int]], dict[str, int]]]
 """Splits texts into words: returns the numbers of the words of each text, and the number of each word."""
+_WORDS = "bm25-words"
+"""The kind of what the cache has of the words of texts."""
 _COUNTED = [("text", "<i4"), ("word", "<i4"), ("times", "<i4")]
 _SCORED = [("text", "<i4"), ("word", "<i4"), ("score", "<f8")]
 
@@ -60,6 +69,62 @@ class Weighting:
         return times / (self.k1 * ((1 - self.b) + self.b * lengths / mean_length) + times)
 
 
+class Counts(NamedTuple):
+    """What was counted of some texts: their words, how often each text has each of them (texts and words are
+    numbered from 0), and the numbers of words of the texts."""
+
+    words: list[str]
+    rows: NDArray[Any]
+    lengths: Floats
+
+    def packed(self) -> bytes:
+        """Return them as bytes."""
+        head = json.dumps([len(self.lengths), *self.words]).encode()
+        body = self.lengths.astype("<f8").tobytes() + self.rows.tobytes()
+        return zlib.compress(head + b"\n" + body, 1)
+
+    @classmethod
+    def unpacked(cls, data: bytes, texts: int) -> Counts | None:
+        """Return the counts of so many texts from bytes; `None` if they are of others."""
+        import numpy as np
+
+        try:
+            head, _, body = zlib.decompress(data).partition(b"\n")
+            number, *words = json.loads(head)
+            rows = np.frombuffer(body[8 * texts :], _COUNTED)
+        except (ValueError, TypeError, zlib.error):
+            return None
+        return cls(words, rows, np.frombuffer(body[: 8 * texts], "<f8")) if number == texts else None
+
+
+class Known:
+    """What was counted of parts before, by the hash of their texts. This one has nothing, and keeps none."""
+
+    def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """Return what is there."""
+        return {}
+
+    def save(self, counted: Mapping[str, bytes]) -> None:
+        """Store what was counted."""
+
+
+@dataclass(frozen=True)
+class KnownIn(Known):
+    """What was counted of parts before, in a cache, for one way to split texts, which `of` names."""
+
+    cache: Cache
+    of: str
+
+    def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
+        """Return what the cache has."""
+        names = {flat_fingerprint(self.of, key): key for key in keys}
+        return {names[name]: found for name, found in self.cache.get_many(_WORDS, list(names)).items()}
+
+    def save(self, counted: Mapping[str, bytes]) -> None:
+        """Store it in the cache."""
+        self.cache.put_many(_WORDS, {flat_fingerprint(self.of, key): one for key, one in counted.items()})
+
+
 @dataclass(frozen=True)
 class Files:
     """What was built: the number of texts, the number of each word, and three files of NumPy with the scores
@@ -74,22 +139,24 @@ class Files:
 
 
 def build(
-    texts: Iterable[str],
+    parts: Iterable[Sequence[str]],
     split: Split,
     weighting: Weighting,
     folder: Path,
     report: Callable[[int], object] = lambda done: None,
     *,
+    known: Known | None = None,
     block: int = BLOCK,
     bucket: int = BUCKET,
 ) -> Files:
-    """Build the index of texts in an empty folder. `report` is called with the number of texts that were
-    split so far. Raises OSError."""
+    """Build the index of texts in an empty folder, given in parts, such as those of each document. `report`
+    is called with the number of texts that were split so far; `known` has what was counted of parts before.
+    Raises OSError."""
     import numpy as np
 
     words: dict[str, int] = {}
     counted = folder / "counted"
-    lengths = _count(texts, split, words, counted, report, block)
+    lengths = _count(parts, split, words, counted, report, block, known or Known())
     having = np.zeros(len(words), np.int64)
     for part in _parts(counted, bucket):
         having += np.bincount(part["word"], minlength=len(words))
@@ -98,8 +165,7 @@ def build(
     buckets = [folder / f"bucket{number}" for number in range(len(firsts))]
     idfs = {number: weighting.idf(len(lengths), number) for number in np.unique(having).tolist()}
     idf = np.array([idfs[number] for number in having.tolist()], np.float64)
-    parts = _parts(counted, bucket)
-    _score(parts, lengths, idf, weighting, dict(zip(firsts, buckets, strict=True)))
+    _score(_parts(counted, bucket), lengths, idf, weighting, dict(zip(firsts, buckets, strict=True)))
     counted.unlink()
     files = Files(len(lengths), words, folder / "data", folder / "indices", folder / "indptr.npy")
     np.save(files.indptr, np.concatenate([np.zeros(1, np.int64), ends]))
@@ -116,26 +182,70 @@ def build(
 
 
 def _count(
-    texts: Iterable[str],
+    parts: Iterable[Sequence[str]],
     split: Split,
     words: dict[str, int],
     counted: Path,
     report: Callable[[int], object],
     size: int,
+    known: Known,
 ) -> Floats:
     """Write how often each text has each of its words into a file, text by text; returns the numbers of words
-    of the texts. New words are added to `words`."""
+    of the texts. New words are added to `words`, of some parts at a time in the order of the alphabet."""
     import numpy as np
 
-    lengths, rest, done = [], iter(texts), 0
+    lengths, done = [np.zeros(0)], 0
     with counted.open("wb") as file:
-        while block := list(islice(rest, size)):
-            rows, own = split(block)
-            found, long = _counts(rows, _numbers(own, words), done)
-            found.tofile(file)
-            lengths.append(long)
-            report(done := done + len(block))
-    return np.concatenate([np.zeros(0), *lengths])
+        for group in _groups(parts, size):
+            found = _counted(group, split, known)
+            for word in sorted({word for one in found for word in one.words}):
+                words.setdefault(word, len(words))
+            for one in found:
+                rows = one.rows.copy()
+                rows["word"] = np.array([words[word] for word in one.words], np.int64)[rows["word"]]
+                rows["text"] += done
+                rows.tofile(file)
+                lengths.append(one.lengths)
+                done += len(one.lengths)
+            report(done)
+    return np.concatenate(lengths)
+
+
+def _groups(parts: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
+    """Yield parts of at most `size` texts, so many at a time that they have as many together."""
+    group: list[Sequence[str]] = []
+    for part in parts:
+        for start in range(0, len(part), size):
+            group.append(part[start : start + size])
+            if sum(map(len, group)) >= size:
+                yield group
+                group = []
+    if group:
+        yield group
+
+
+def _counted(group: Sequence[Sequence[str]], split: Split, known: Known) -> list[Counts]:
+    """Return the counts of each part; those that are not known are split together."""
+    keys = [_key(part) for part in group]
+    parts = dict(zip(keys, group, strict=True))
+    before = {key: Counts.unpacked(data, len(parts[key])) for key, data in known.load(list(parts)).items()}
+    found = {key: counts for key, counts in before.items() if counts is not None}
+    new = {key: part for key, part in parts.items() if key not in found}
+    if new:
+        rows, own = split([text for part in new.values() for text in part])
+        names = {number: word for word, number in own.items()}
+        at = 0
+        for key, part in new.items():
+            found[key] = _counts(rows[at : at + len(part)], names)
+            at += len(part)
+        known.save({key: found[key].packed() for key in new})
+    return [found[key] for key in keys]
+
+
+def _key(part: Sequence[str]) -> str:
+    """Return the hash of texts, each with its length, so that no two lists of texts have the same."""
+    texts = [text.encode("utf-8", "surrogatepass") for text in part]
+    return sha256(b"".join(b"%d\n%b" % (len(text), text) for text in texts)).hexdigest()
 
 
 def _score(
@@ -162,29 +272,18 @@ def _score(
                 scored[of == number].tofile(files[number])
 
 
-def _numbers(own: dict[str, int], words: dict[str, int]) -> Ints:
-    """Return the number among all words of each word of a block, given its number in the block; new words get
-    the next numbers, in the order of the alphabet."""
-    import numpy as np
-
-    numbers = np.zeros(len(own), np.int64)
-    for word in sorted(own):
-        numbers[own[word]] = words.setdefault(word, len(words))
-    return numbers
-
-
-def _counts(rows: Sequence[Sequence[int]], numbers: Ints, first: int) -> tuple[NDArray[Any], Floats]:
-    """Return how often each word occurs in each text of a block, by text, and the numbers of words of the
-    texts. `first` is the number of the first text."""
+def _counts(rows: Sequence[Sequence[int]], names: Mapping[int, str]) -> Counts:
+    """Return how often each word occurs in each text, given the numbers of its words and their names."""
     import numpy as np
 
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     flat = np.fromiter((word for row in rows for word in row), np.int64, int(lengths.sum()))
-    keys = np.repeat(np.arange(first, first + len(rows)), lengths) << 32 | numbers[flat]
+    used, own = np.unique(flat, return_inverse=True)
+    keys = np.repeat(np.arange(len(rows)), lengths) << 32 | own
     pairs, times = np.unique(keys, return_counts=True)
     found = np.empty(len(pairs), _COUNTED)
     found["text"], found["word"], found["times"] = pairs >> 32, pairs & 0xFFFFFFFF, times
-    return found, lengths.astype(np.float64)
+    return Counts([names[number] for number in used.tolist()], found, lengths.astype(np.float64))
 
 
 def _parts(path: Path, bucket: int) -> Iterator[NDArray[Any]]:

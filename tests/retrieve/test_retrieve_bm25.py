@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,8 +14,10 @@ import numpy as np
 import pytest
 
 from fathoms.errors import MissingExtraError
+from fathoms.models.caching import ReplyCache
 from fathoms.paths import SEAL
 from fathoms.retrieve import BM25, Index, bm25_building
+from fathoms.runs.cache import Cache
 
 # Three chunks of 3, 2 and 5 words: the mean is 10/3. With k1 = 1.5 and b = 0.75 the bottom of the fraction
 # for a word that stands tf times is tf + 1.5 * (0.25 + 0.75 * length / (10/3)):
@@ -231,7 +234,8 @@ def test_the_index_that_is_built_block_by_block_is_that_of_bm25s(tmp_path: Path,
     theirs = retriever._in_memory(texts)
     weighting = bm25_building.Weighting(method, 1.2, 0.6)
     told: list[int] = []
-    files = bm25_building.build(texts, retriever._split, weighting, tmp_path, told.append, block=7, bucket=50)
+    parts = [texts[at : at + 1] for at in range(40)]
+    files = bm25_building.build(parts, retriever._split, weighting, tmp_path, told.append, block=7, bucket=50)
     data, indices, starts = (np.load(path) for path in (files.data, files.indices, files.indptr))
     assert (told[0], told[-1], files.texts) == (7, 40, 40)
     assert len(data) > 4 * 50, "there are several buckets"
@@ -242,6 +246,63 @@ def test_the_index_that_is_built_block_by_block_is_that_of_bm25s(tmp_path: Path,
         assert indices[own].tolist() == theirs.scores["indices"][first:last].tolist()
         assert data[own].tobytes() == theirs.scores["data"][first:last].tobytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "indices", "indptr.npy"]
+
+
+def test_only_a_document_that_changed_is_split_again(tmp_path: Path) -> None:
+    """Of 40 documents one has changed and one is new. What is known of the others gives the very files of a
+    whole build, also for another formula, and not for another way to split."""
+    chance = random.Random(27)
+    texts = [[" ".join(chance.choices("abcdefghij", k=9)) for _ in range(at % 3)] for at in range(40)]
+    later = [*texts[:7], ["a changed \ud83d document", "of two texts"], *texts[8:], ["new words"]]
+    split_again: list[str] = []
+
+    def built(parts: list[list[str]], name: str, known: bm25_building.Known | None = None, **options: object):
+        retriever = BM25(**options)
+        folder = tmp_path / name
+        folder.mkdir()
+
+        def split(rows):
+            split_again.extend(rows)
+            return retriever._split(rows)
+
+        weighting = bm25_building.Weighting(retriever.method, retriever.k1, retriever.b)
+        files = bm25_building.build(parts, split, weighting, folder, block=7, known=known)
+        return files.words, {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    with closing(Cache(tmp_path / "cache")) as cache:
+        known = bm25_building.KnownIn(cache, "english")
+        assert built(texts, "first", known) == built(texts, "plain")
+        split_again.clear()
+        again = built(later, "again", known)
+        assert split_again == [*later[7], "new words"]
+        assert again == built(later, "whole")
+        split_again.clear()
+        assert built(later, "atire", known, method="atire") == built(later, "other", method="atire")
+        assert len(split_again) == sum(map(len, later))  # by the build without what is known
+        built(later, "unstemmed", bm25_building.KnownIn(cache, "none"), stemmer="none")
+        assert len(split_again) == 2 * sum(map(len, later))
+
+
+def test_an_index_is_deleted_when_its_documents_have_another(make, ask, tmp_path: Path) -> None:
+    """That of the same documents before one of them changed; not that of others, and not for another
+    formula."""
+    with closing(Cache(tmp_path / "cache")) as cache:
+
+        def stored(name: str, texts: list[str], lineage: str, **options: str) -> set[str]:
+            index = make(texts)
+            folder = tmp_path / "indexes" / name
+            index = replace(index, folder=folder, lineage=lineage, kept=ReplyCache(cache))
+            assert BM25(**options).search(index, ask("kestrel"))[0]
+            return {path.name for path in folder.parent.iterdir() if path.is_dir()}
+
+        first = stored("a", TEXTS, "these")
+        other = stored("b", TEXTS, "others")
+        atire = stored("a", TEXTS, "these", method="atire")
+        changed = stored("c", [*TEXTS, "kestrel"], "these")
+        assert (len(first), len(other), len(atire), len(changed)) == (1, 2, 3, 3)
+        assert not first & changed
+        assert atire - first < changed
+        assert stored("c", [*TEXTS, "kestrel"], "these") == changed
 
 
 def test_that_no_text_has_a_word_is_stored_too(make, ask, caplog) -> None:
