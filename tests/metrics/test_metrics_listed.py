@@ -115,6 +115,7 @@ def test_answers_that_state_no_single_number_are_counted() -> None:
     assert counts == [{"answers that do not state one number": number} for number in (0, 1, 1)]
 
 
+@pytest.mark.slow
 def test_a_hostile_answer_is_read_in_linear_time() -> None:
     def seconds(times: int) -> float:
         start = time.process_time()

@@ -12,6 +12,7 @@ from fathoms.errors import DataError, QuestionsError, UsageError
 from fathoms.extras.questions.computed.choosing import choose
 from fathoms.extras.questions.computed.rules import RULES, Computed
 from fathoms.extras.questions.computed.table import Fact, Facts, Table, read_facts, written_facts
+from fathoms.extras.questions.computed.values import read_field
 
 FACTS = """\
 document,page,field,value,unit
@@ -191,6 +192,7 @@ def test_a_table_reads_back_as_it_was_written(tmp_path: Path) -> None:
         ("page,field", "unit,field", "facts.csv:1: the column 'unit' appears twice"),
         ("document,page", "document,comment", "facts.csv:1: there is no column 'page'"),
         ("180,m3/h", "180,m3/h,x", "facts.csv:4: 6 cells under a header of 5 columns"),
+        ("90,m3/h", "90 ms,", "facts.csv:23:20: '90 ms' is not one number in a unit that can be converted"),
         ("2020-02-02", "2020-02", "facts.csv:24:21: 'survey date' of f.pdf is 2020-02, and"),
         ("a.pdf,1,station,Alder,\n", "", "a.pdf has no 'station', which every document needs"),
         (
@@ -239,3 +241,20 @@ def test_a_large_table_takes_little_longer_for_each_row() -> None:
 
     seconds(20)
     assert seconds(4000) < 40 * max(seconds(500), 0.01)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("5 m", "500 cm", True),
+        ("5 m", "5 ms", False),
+        ("5", "5 s", False),
+        ("20 °C", "68 °F", True),
+        ("0.5 h", "30 min", True),
+        ("5 m", "5 kg", False),
+    ],
+)
+def test_amounts_are_compared_in_one_unit(one: str, other: str, same: bool) -> None:
+    field, keys, wrong = read_field("x", [(one, ""), (other, "")])
+    assert (field.kind == "amount" and not wrong and keys[0] == keys[1]) == same
+    assert not read_field("x", [("1", "berth"), ("5", "berths")]).wrong

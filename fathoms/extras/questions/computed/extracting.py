@@ -8,7 +8,7 @@ seeing the first. Two values that read as the same amount, date or name agree, i
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from fathoms.errors import DataError
@@ -216,11 +216,8 @@ def _page_with(part: Part, fact: Fact) -> int | None:
 
 def _same(fact: Fact, other: str) -> bool:
     """Whether two readings say the same: an amount in any unit, a date in any notation, or a name."""
-    wrong: list[str] = []
-    complain: Callable[[int, str], None] = lambda at, what: wrong.append(what)  # noqa: E731
     for written in ((fact.value, fact.unit), (fact.written, "")):
-        wrong.clear()
-        _, (one, two) = read_field(fact.field, [written, (other, "")], complain)
+        _, (one, two), wrong = read_field(fact.field, [written, (other, "")])
         if not wrong and one == two:
             return True
     return folded(fact.written) == folded(other)

@@ -249,13 +249,11 @@ class Table:
         for at, fact in enumerate(rows):
             by_field.setdefault(folded(fact.field), []).append(at)
         for key, places in by_field.items():
-
-            def complain(at: int, what: str, places: list[int] = places) -> None:
-                row = rows[places[at]]
-                wrong.append((places[at], f"{row.place or row.document}: {what}"))
-
             written = [(rows[at].value, rows[at].unit) for at in places]
-            self.fields[key], values = read_field(rows[places[0]].field, written, complain)
+            self.fields[key], values, mistakes = read_field(rows[places[0]].field, written)
+            for number, what in mistakes.items():
+                row = rows[places[number]]
+                wrong.append((places[number], f"{row.place or row.document}: {what}"))
             for at, value in zip(places, values, strict=True):
                 cells = self._cells.setdefault((rows[at].document, key), [])
                 if value not in {cell.key for cell in cells}:

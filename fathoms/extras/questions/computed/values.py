@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from fathoms.metrics.gold.dates import dates
@@ -28,33 +28,37 @@ class Field(NamedTuple):
     adds_up: bool = True
 
 
+class Read(NamedTuple):
+    """A field as it was read: its values, and what is wrong with some of them, by their numbers."""
+
+    field: Field
+    keys: list[Key]
+    wrong: dict[int, str]
+
+
 class _Amount(NamedTuple):
     value: float
     unit: str
     units: tuple[Unit, ...]
 
 
-def read_field(
-    name: str, written: Sequence[tuple[str, str]], complain: Callable[[int, str], None]
-) -> tuple[Field, list[Key]]:
-    """Return what a field is, and its values, given as texts with their units.
-
-    It is of dates, or of amounts, if at least half of its values are; `complain` is called with the number
-    of each value that is not, or whose unit cannot be converted to that of the others.
-    """
-    days = [None if unit else _date(text) for text, unit in written]
+def read_field(name: str, written: Sequence[tuple[str, str]]) -> Read:
+    """Read the values of a field, given as texts with their units. It is of amounts if one has a unit of its
+    own, and else of dates, or of amounts, if at least half of its values are."""
+    if not any(unit for _, unit in written):
+        days = [_date(text) for text, _ in written]
+        if 2 * sum(day is not None for day in days) >= len(written):
+            wrong = {
+                at: f"'{written[at][0]}' is not one date, as other values of '{name}' are: write it as"
+                " 2024-03-15, or leave the row out"
+                for at, day in enumerate(days)
+                if day is None
+            }
+            return Read(Field(name, "date"), [day or "" for day in days], wrong)
     amounts = [_amount(text, unit) for text, unit in written]
-    if any(unit for _, unit in written):
-        return _amounts(name, written, amounts, complain)
-    if 2 * sum(day is not None for day in days) >= len(written):
-        for at, day in enumerate(days):
-            if day is None:
-                complain(at, f"'{written[at][0]}' is not one date, as other values of '{name}' are: write it"
-                             " as 2024-03-15, or leave the row out")  # fmt: skip
-        return Field(name, "date"), [day or "" for day in days]
-    if 2 * sum(amount is not None for amount in amounts) >= len(written):
-        return _amounts(name, written, amounts, complain)
-    return Field(name, "name"), [fold_plain(text, hyphens=True) for text, _ in written]
+    if any(unit for _, unit in written) or 2 * sum(one is not None for one in amounts) >= len(written):
+        return _amounts(name, written, amounts)
+    return Read(Field(name, "name"), [fold_plain(text, hyphens=True) for text, _ in written], {})
 
 
 def _date(text: str) -> str | None:
@@ -82,32 +86,28 @@ def _amount(text: str, unit: str) -> _Amount | None:
     return None
 
 
-def _amounts(
-    name: str,
-    written: Sequence[tuple[str, str]],
-    amounts: Sequence[_Amount | None],
-    complain: Callable[[int, str], None],
-) -> tuple[Field, list[Key]]:
+def _amounts(name: str, written: Sequence[tuple[str, str]], amounts: Sequence[_Amount | None]) -> Read:
     """Convert the amounts of a field to the unit that most of them have."""
     units = Counter(amount.unit for amount in amounts if amount)
     common = max(units, key=units.__getitem__, default="")
     targets = meanings(common) if common else ()
-    keys: list[Key] = []
-    for at, amount in enumerate(amounts):
-        value = None if amount is None else _converted(amount, common, targets)
-        if value is None:
-            text = " ".join(part for part in written[at] if part)
-            complain(at, f"'{text}' is not one number in a unit that can be converted to"
-                         f" '{common}', as other values of '{name}' are: write it so, or leave the row out"
-                     if common or amount is None else f"'{text}' is not a number alone")  # fmt: skip
-        keys.append(0.0 if value is None else value)
+    keys = [None if amount is None else _converted(amount, common, targets) for amount in amounts]
+    unit = f" in a unit that can be converted to '{common}'" if common else " without a unit"
+    wrong = {
+        at: f"'{' '.join(filter(None, written[at]))}' is not one number{unit}, as other values of '{name}'"
+        " are: write it so, or leave the row out"
+        for at, key in enumerate(keys)
+        if key is None
+    }
     adds_up = not any(one.offset or one.dimension == "share" for one in targets)
-    return Field(name, "amount", common, len(units) > 1, adds_up), keys
+    field = Field(name, "amount", common, len(units) > 1, adds_up)
+    return Read(field, [0.0 if key is None else key for key in keys], wrong)
 
 
 def _converted(amount: _Amount, common: str, targets: Sequence[Unit]) -> float | None:
     """Return an amount in the common unit, without the noise of the conversion; `None` if there is no way."""
-    if amount.unit.removesuffix("s") == common.removesuffix("s"):
+    unknown = not amount.units and not targets
+    if amount.unit == common or (unknown and amount.unit.removesuffix("s") == common.removesuffix("s")):
         return amount.value
     for target in targets:
         for unit in amount.units:
