@@ -73,10 +73,13 @@ def metric_table(
     scores: str | None = None,
     asked: Sequence[str] = (),
     group: str | None = None,
+    *,
+    others: bool = False,
 ) -> MetricTable:
     """Return the metrics of some runs that are shown besides the leaderboard: headline metrics, those that
     the runs were scored by on request, and those `asked` for now; `all` asks for all. Of runs that only
-    searched, those without a value are left out, which are the metrics of answers.
+    searched, those without a value are left out, which are the metrics of answers. With `others`, only those
+    are returned that would not be shown, and are not on the leaderboard.
 
     Only metrics of the `group` are returned, by default those that belong to none.
 
@@ -95,7 +98,10 @@ def metric_table(
             requested = name in asked or is_requested(name, found)
             if found.group != group or not (requested or is_measured(run, name)):
                 continue
-            if name in asked or is_shown(run, name, found) or ("all" in asked and has_value(run, found)):
+            shown = name in asked or is_shown(run, name, found)
+            if others:
+                shown = not shown and name not in MAIN and has_value(run, found)
+            if shown or ("all" in asked and has_value(run, found)):
                 lines.append(MetricLine(label, name, found))
                 if found.missing:
                     notes.append(f"{label}: {found.missing}" if len(runs) > 1 else found.missing)
@@ -118,11 +124,13 @@ def metrics_sections(
     *,
     interval: bool = True,
     by_category: bool = False,
+    others: bool = False,
 ) -> list[Section]:
     """Return the tables of the further metrics of some runs and of those of retrieval, a row for each run and
     metric, with columns for the categories if wanted. Parts of a metric with a figure of their own stand
-    below it. Raises as `metric_table` does."""
-    tables = [(group, metric_table(runs, scores, asked, group)) for group in groups]
+    below it. With `others`, they have the metrics that are not shown without being asked for. Raises as
+    `metric_table` does."""
+    tables = [(group, metric_table(runs, scores, asked, group, others=others)) for group in groups]
     return [
         _section(found, group, several=len(runs) > 1, interval=interval, by_category=by_category)
         for group, found in tables

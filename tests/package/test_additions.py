@@ -336,9 +336,11 @@ def test_a_new_metric_stands_in_every_output(project: Project, root: Path, tmp_p
             assert sorted(float(row["letters"]) for row in csv.DictReader(file)) == [12, 12, 19, 19]
     page = re.search(r'id="overview">(.*?)</script>', (run / "report.html").read_text(), re.DOTALL)
     assert page
-    shown = json.loads(page[1])["runs"][0]["metrics"]["letters"]
-    assert (shown["overall"]["mean"], shown["parts"]["vowels"]["mean"]) == (15.5, 5)
-    assert shown["counted"] == {"digits left out": 6}
+    [shown] = [one for one in json.loads(page[1])["metrics"] if one["key"] == "metrics"]
+    rows = {row[0]: row for row in shown["rows"]}
+    assert rows["letters (letters) \u2191"][1].startswith("15.50")
+    assert rows["letters, vowels"][2].startswith("5.00")
+    assert any("6 digits left out" in note for note in shown["notes"])
     assert re.search(r"letters \(letters\) ↑ +15\.50 .*\nletters, vowels +5\.00 ", said["show"][1])
     lines = (run / "report.md").read_text()
     assert "| letters (letters) ↑ | 15.5" in lines

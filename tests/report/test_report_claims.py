@@ -25,6 +25,7 @@ from fathoms.runs.documents import keep_documents
 from fathoms.runs.run import Run
 from fathoms.runs.writing import new_run, trust_run
 from fathoms.scoring import score_run
+from fathoms.text.amounts import measured
 from fathoms.types import Chunk, Document, Evidence, Hit, Page, Question, Record, Reply
 from fathoms.types.run.rows import ScoredRepeat
 from tests.support.report_browser import Watched, chromium, eventually, texts, unfold, watch
@@ -140,7 +141,11 @@ def test_precision_and_recall_stand_beside_an_f1_that_is_asked_for_alone(run: Ru
         }
         assert halves == expected, f1
         assert together[f1].parts == {}  # both have rows of their own
-        assert {part: one["mean"] for part, one in shown["runs"][0]["metrics"][f1]["parts"].items()} == halves
+        table = shown["metrics"][0]
+        printed = {row[0]: row[2].split(" [")[0] for row in table["rows"]}
+        assert {part: printed[f"{f1}, {part}"] for part in halves} == {
+            part: measured(value, "share") for part, value in halves.items()
+        }
     # of five claims one is supported by a page that its sentence cites; of three, one by the gold answer
     assert alone["mirage.cite-f1-collection"].parts["precision"].value == 1 / 5
     assert alone["ragchecker.f1"].parts["precision"].value == 1 / 3

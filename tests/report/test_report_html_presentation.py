@@ -34,12 +34,12 @@ def test_the_range_comes_from_the_unit_that_a_metric_declares(
     unit: str, ends: tuple[float, float] | None
 ) -> None:
     assert range_of(unit) == ends
-    assert further_of(MetricFigures(unit=unit), "x")["range"] == ends
+    assert further_of(MetricFigures(unit=unit))["range"] == ends
 
 
 def test_a_ratio_of_counts_is_not_compared_question_by_question() -> None:
-    assert further_of(MetricFigures(pooling="counts"), "x")["by_question"] is False
-    assert further_of(MetricFigures(), "x")["by_question"] is True
+    assert further_of(MetricFigures(pooling="counts"))["by_question"] is False
+    assert further_of(MetricFigures())["by_question"] is True
 
 
 def record(number: int, category: str, answerable: bool) -> Record:

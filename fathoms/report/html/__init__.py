@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from fathoms import __version__
@@ -20,6 +21,7 @@ from fathoms.report.html.questions import Questions
 from fathoms.report.html.reading import IndexedRun, index_run
 from fathoms.report.html.texts import clean
 from fathoms.report.leaderboard import leaderboard, run_labels
+from fathoms.report.metrics_table import metrics_sections
 from fathoms.report.section import Section
 from fathoms.report.sections import evidence_sections, page_sections
 from fathoms.runs.run import Run
@@ -139,8 +141,11 @@ def whole_overview(
     if len(overviews) > NAMED:
         data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
         title = f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
+    metrics = partial(metrics_sections, by_category=len(scored.categories) <= MOST_CATEGORIES)
     made = {
         "sections": list(map(_shown_section, page_sections(runs))),
+        "metrics": list(map(_shown_section, metrics(runs, scores))),
+        "others": list(map(_shown_section, metrics(runs, scores, groups=(None,), others=True))),
         "tables": list(map(_shown_section, evidence_sections(runs, scores))),
         "title": f"fathoms: {title}",
         "version": f"fathoms {__version__}",

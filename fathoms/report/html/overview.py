@@ -10,7 +10,7 @@ from fathoms.report.funnel import funnel_of, notes
 from fathoms.report.html.claims import cost_of, spent
 from fathoms.report.html.reading import Sums, known_mean, rounded, spread
 from fathoms.report.length import length_sentence
-from fathoms.report.metrics_table import MAIN, is_shown, listed_parts, page_metrics
+from fathoms.report.metrics_table import MAIN, is_shown, page_metrics
 from fathoms.report.modalities import modality_hits
 from fathoms.report.stage_times import ingest_lines
 from fathoms.runs.run import Run
@@ -57,7 +57,7 @@ def overview_run(key: int, label: str, run: Run, profile: str, sums: Sums) -> Js
         "metrics": {
             **({} if run.summary.retrieval_only else {metric: metric_of(figures, metric) for metric in MAIN}),
             **{
-                name: further_of(found, name) | {"shown": is_shown(run, name, found)}
+                name: further_of(found) | {"shown": is_shown(run, name, found)}
                 for name, found in page_metrics(run, profile).items()
             },
         },
@@ -147,29 +147,19 @@ def metric_of(figures: ProfileFigures, metric: str) -> Json:
     }
 
 
-def further_of(figures: MetricFigures, name: str) -> Json:
+def further_of(figures: MetricFigures) -> Json:
     """Return a metric outside the leaderboard like `metric_of`, with its unit, the range of its values
-    (`None` without bounds), whether a question has a value of its own, the better direction, its judge, what
-    the labels of people make of it, what the run lacks for it, its parts that no other table shows, such as
-    precision and recall, and the counts that a reader of the figures must know."""
+    (`None` without bounds), whether a question has a value of its own, and the better direction."""
 
     def of(found: MetricFigure) -> Json:
         return figure_of(found.value, found.bounds, found.n, figures.unit)
 
-    parts = {part: of(found) for part, found in listed_parts(name, figures)}
     return {
         "unit": figures.unit,
         "range": range_of(figures.unit),
         "by_question": figures.pooling not in ("counts", "f1", "mean-of-ratios"),
         "direction": figures.direction,
-        "judge": figures.judge_sentence,
-        "people": figures.people.sentence if figures.people and figures.judge else None,
-        "missing": figures.missing,
-        **({"cells": list(figures.cells)} if figures.cells else {}),
-        **({"counted": figures.counted} if figures.counted else {}),
-        **({"parts": parts} if parts else {}),
         "overall": of(figures.overall),
-        "micro": of(figures.micro),
         "categories": {name: of(found) for name, found in figures.categories.items()},
     }
 

@@ -63,15 +63,14 @@ function sortHead(column, text) {
   );
 }
 
-/** A small drawing of the mean and its interval on the range of the metric, with a line at 0 if it is inside. */
-function intervalBar(found, [low, high] = [0, 1]) {
-  const x = (value) => round(2 + 48 * Math.min(1, Math.max(0, (value - low) / (high - low))));
+/** A small drawing of the mean and its interval from 0 to 1. */
+function intervalBar(found) {
+  const x = (value) => round(2 + 48 * value);
   const wide = known(found.low) && known(found.high);
   return s(
     'svg',
     { class: 'interval', width: 52, height: 9, viewBox: '0 0 52 9', 'aria-hidden': 'true' },
     s('line', { x1: 2, x2: 50, y1: 4.5, y2: 4.5, class: 'rail' }),
-    low < 0 && high > 0 ? s('line', { x1: x(0), x2: x(0), y1: 0, y2: 9, class: 'rail' }) : null,
     wide ? s('line', { x1: x(found.low), x2: x(found.high), y1: 4.5, y2: 4.5, class: 'span' }) : null,
     known(found.mean) ? s('circle', { cx: x(found.mean), cy: 4.5, r: 3, class: 'dot' }) : null,
   );
@@ -180,61 +179,20 @@ function scoresOfOne() {
 
 /** The metrics outside the leaderboard; those that nobody asked for open on request. */
 function furtherSection() {
-  const names = furtherMetrics();
-  const shown = names.filter(isShown);
-  const others = names.filter((name) => !isShown(name));
-  if (!names.length) return null;
+  if (!report.metrics.length && !report.others.length) return null;
   return section(
     'further',
     'Further metrics',
-    shown.length ? furtherTable('Further metrics', shown) : null,
-    others.length
-      ? h(
-          'details.behind',
-          {},
-          h('summary', { id: 'other-metrics' }, `Other metrics (${others.length})`),
-          furtherTable('Other metrics', others),
-        )
-      : null,
+    report.metrics.map(sectionTable),
+    report.others.map((found) =>
+      h(
+        'details.behind',
+        {},
+        h('summary', { id: 'other-metrics' }, `Other metrics (${found.rows.length})`),
+        sectionTable(found),
+      ),
+    ),
   );
-}
-
-/** One line per metric and run, with the overall figure and a column per category. */
-function furtherTable(caption, names) {
-  const cell = (found, ends) => [
-    h('span.mean', {}, valueText(found)),
-    known(found.mean) && ends ? intervalBar(found, ends) : null,
-    rangeText(found) ? h('span.range', {}, rangeText(found)) : null,
-    known(found.mean) ? h('span.range', {}, `n ${count(found.n)}`) : null,
-  ];
-  const rows = names.flatMap((name) =>
-    report.runs.flatMap((run, key) => {
-      const metric = own(run.metrics, name);
-      if (!metric) return [];
-      const { unit, direction, judge, people, missing, counted = {}, parts = {} } = metric;
-      const about = [
-        said(name, 80),
-        unit === 'share' ? null : [' (', said(unit, 40), ')'],
-        h('span.range', {}, direction === 'lower' ? 'lower is better' : 'higher is better'),
-        judge ? h('span.range', {}, 'judged by ', said(judge, 200)) : null,
-        people ? h('span.range', {}, said(people, 600)) : null,
-        ...Object.entries(parts).map(([part, found]) =>
-          h('span.range', {}, said(part, 80), ` ${figureText(found)}`),
-        ),
-        ...Object.entries(counted).map(([what, n]) => h('span.range', {}, `${n} ${what}`)),
-        missing ? h('span.range', {}, said(missing, 300)) : null,
-      ];
-      return [
-        [
-          about,
-          named(key),
-          ...[OVERALL, ...CATEGORIES].map((category) => cell(fig(run, name, category), rangeOf(name))),
-        ],
-      ];
-    }),
-  );
-  const heads = ['Metric', 'Run', ...[OVERALL, ...CATEGORIES].map((category) => said(nameOf(category), 40))];
-  return table(caption, heads, rows, { seen: false });
 }
 
 const sharedCount = (commons, at) =>

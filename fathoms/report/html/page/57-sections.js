@@ -54,6 +54,17 @@ function linesLeftOut({ lines: drawn }) {
   return h('p.small', {}, `${plural(more, 'more line is', 'more lines are')} in the table only.`);
 }
 
+/** A table with its notes. */
+const sectionTable = ({ title, header, rows, notes }) => [
+  table(
+    title,
+    header.map((name) => said(name, 60)),
+    rows.map((row) => row.map((cell) => said(cell, 200))),
+    { seen: false },
+  ),
+  h('ul.notes', {}, notes.map((note) => h('li', {}, said(note, 600)))),
+];
+
 /** Tables as sections of the page. */
 const tables = (sections, room) =>
   sections.map((found) =>
@@ -63,12 +74,6 @@ const tables = (sections, room) =>
       found.chart ? sectionLegend(found.chart) : null,
       found.chart ? h('figure', {}, sectionChart(found.title, found.chart, Math.min(room, 720))) : null,
       found.chart ? linesLeftOut(found.chart) : null,
-      table(
-        found.title,
-        found.header.map((name) => said(name, 60)),
-        found.rows.map((row) => row.map((cell) => said(cell, 200))),
-        { seen: false },
-      ),
-      h('ul.notes', {}, found.notes.map((note) => h('li', {}, said(note, 600)))),
+      sectionTable(found),
     ),
   );
