@@ -66,6 +66,17 @@ MaxCost = Annotated[
     float | None,
     typer.Option("--max-cost", help="Stop judging at this cost in US dollars; exit code 3, resumable."),
 ]
+UntilWidth = Annotated[
+    float | None,
+    typer.Option(
+        "--until-width",
+        metavar="WIDTH",
+        help="Judge each judged metric in a random order only until its 95 % interval is at most so wide,"
+        " such as 0.05.",
+        min=0,
+        max=1,
+    ),
+]
 
 
 def score(
@@ -77,6 +88,7 @@ def score(
     metric: Metric = None,
     judge: OtherJudge = None,
     max_cost: MaxCost = None,
+    until_width: UntilWidth = None,
     fail_on_error: FailOnError = "0",
     executor: Executor = None,
     address: Address = "auto",
@@ -115,7 +127,11 @@ def score(
         left = None if max_cost is None else max_cost - spent
         with progress.bars() as bars, cluster(execution) as workers:
             how = Judging(
-                own, max_cost=left, on_done=partial(bars.stage, "judge"), on_forecast=results.announce
+                own,
+                max_cost=left,
+                until_width=until_width,
+                on_done=partial(bars.stage, "judge"),
+                on_forecast=results.announce,
             )
             before = read_summary(store.path)
             try:

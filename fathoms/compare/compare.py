@@ -203,10 +203,14 @@ def _test(first: QuestionScores, other: QuestionScores, metric: str, alpha: floa
     scale = 1.0 if share else float(np.abs(differences).max()) or 1.0
     ups, downs = int((differences > 0).sum()), int((differences < 0).sum())
     wins, losses = (ups, downs) if first.higher_is_better(metric) else (downs, ups)
-    macro, micro = macro_weights(_codes(matched.categories)), _alike(len(differences))
-    # McNemar's test needs one hallucination flag (0 or 1) per question and run
+    counts = first.weights or other.weights  # for how many questions one of each category stands
+    macro = macro_weights(_codes(matched.categories))
+    micro = np.array([counts.get(name, 1.0) for name in matched.categories])
+    micro /= micro.sum()
+    # McNemar's test needs one hallucination flag (0 or 1) per question and run, which count alike
     values = [run.values_of(metric) for run in (first, other)]
     flags = metric == "hallucination" and all(len(side[name]) == 1 for side in values for name in matched.ids)
+    flags = flags and not counts
     sides = [[side[name] for name in matched.ids] for side in values]
     if scale != 1:
         sides = [[tuple([value / scale for value in each]) for each in side] for side in sides]

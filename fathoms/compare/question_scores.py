@@ -79,7 +79,8 @@ class MetricKind(StoredValue):
     items without a verdict; of the former also the balanced accuracy of the judge against people, `None` if
     it was never checked, and what that is at least (`JudgeCheck.least`). `by_people` says that people gave
     the verdicts. `counted` are counts that a reader of its values must know, such as nuggets that a language
-    model drafted.
+    model drafted. `judged_of` says for how many of how many questions it was judged where some were left out
+    on purpose.
     """
 
     direction: str = "higher"
@@ -91,6 +92,7 @@ class MetricKind(StoredValue):
     least_accuracy: float | None = None
     by_people: bool = False
     counted: dict[str, int] = Field(default_factory=dict)
+    judged_of: tuple[int, int] | None = None
 
 
 class QuestionScore(Identity):
@@ -121,7 +123,8 @@ class QuestionScores(StoredValue):
     that the service behind the pipeline had, empty where they are not known. `retrieval_only` says that the
     runs only searched: they have no answers, and no metrics of answers. `parsers` are those that read the
     documents, empty where no parser of fathoms did, and in baselines of earlier versions. `saved_in` is the
-    baseline file from which they were read, if they were.
+    baseline file from which they were read, if they were. `weights` say for how many questions one of each
+    category stands; they are empty unless the run is a weighted sample.
     """
 
     runs: tuple[str, ...]
@@ -137,6 +140,7 @@ class QuestionScores(StoredValue):
     versions: tuple[str, ...] = ()
     retrieval_only: bool = False
     parsers: tuple[ParserFacts, ...] = ()
+    weights: dict[str, float] = Field(default_factory=dict)
     saved_in: str | None = Field(default=None, exclude=True)
 
     def kind_of(self, metric: str) -> MetricKind:
@@ -279,6 +283,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
                 least_accuracy=kind.checked.least,
                 by_people=kind.checked.people,
                 counted=kind.counted,
+                judged_of=(kind.until.judged, kind.until.of) if kind.until else None,
             )
             for name, kind in listed.items()
             if questions.has(name) or (name in _OF_OLD_BASELINES and not summary.retrieval_only)
@@ -289,6 +294,7 @@ def read_scores(run: Run, profile: str | None = None) -> QuestionScores:
         versions=tuple(summary.service.versions),
         retrieval_only=summary.retrieval_only,
         parsers=(parser,) if (parser := run.manifest.read_by) else (),
+        weights=run.manifest.data.weights,
     )
 
 
@@ -529,6 +535,7 @@ def pool(parts: Sequence[QuestionScores]) -> QuestionScores:
         versions=tuple(dict.fromkeys(version for part in parts for version in part.versions)),
         parsers=tuple({str(parser): parser for part in parts for parser in part.parsers}.values()),
         retrieval_only=all(part.retrieval_only for part in parts),
+        weights=first.weights,
     )
 
 
@@ -548,6 +555,7 @@ def _pooled(metric: str, parts: Sequence[QuestionScores]) -> MetricKind:
             "balanced_accuracy": min(checks) if len(checks) == len(kinds) else None,
             "least_accuracy": min(least) if len(least) == len(kinds) else None,
             "by_people": all(kind.by_people for kind in kinds),
+            "judged_of": next((kind.judged_of for kind in kinds if kind.judged_of), None),
         }
     )
 
@@ -627,7 +635,14 @@ def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterabl
             f" '{other.profile}': 'fathoms score {' '.join((*first.runs, *other.runs))} --profile"
             f" {first.profile}' judges both under one"
         )
+    if first.weights and other.weights and first.weights != other.weights:
+        raise DataError(
+            f"{names(first)} and {names(other)} are samples with other rates by category, which have no"
+            " common weights: answer one sample with both pipelines"
+        )
     for metric in metrics:
+        for scores in (first, other):
+            require_whole(scores, metric)
         for scores in (first, other) if "classifier_key" in _rules(metric) else ():
             _require_key(scores)
         if first.rules_of(metric) != other.rules_of(metric):
@@ -635,6 +650,21 @@ def require_rules(first: QuestionScores, other: QuestionScores, metrics: Iterabl
                 f"{metric} of {names(first)} and of {names(other)} was judged by different rules:"
                 f" {_alike(first, other)}"
             )
+
+
+def require_whole(scores: QuestionScores, metric: str) -> None:
+    """Raise DataError for a metric that was judged for a part of the questions on purpose, and for one that
+    adds up counts in a weighted sample."""
+    if judged := scores.kind_of(metric).judged_of:
+        raise DataError(
+            f"{metric} of {names(scores)} was judged for {judged[0]} of {judged[1]} questions until its"
+            " interval was narrow (--until-width): 'fathoms score' without it judges the rest"
+        )
+    if scores.weights and scores.adds_counts(metric):
+        raise DataError(
+            f"{metric} adds up counts over all questions, and those of {names(scores)} are a weighted sample:"
+            " name a metric that is a mean"
+        )
 
 
 def _alike(first: QuestionScores, other: QuestionScores) -> str:

@@ -24,6 +24,7 @@ from fathoms.compare.question_scores import (
     names,
     parser_notes,
     require_rules,
+    require_whole,
 )
 from fathoms.errors import DataError, UsageError, amount, some_of
 from fathoms.gate.limits import LimitCheck
@@ -559,7 +560,9 @@ def _check_judge(scores: QuestionScores, metric: str, *, allow_unchecked: bool) 
 
 
 def require_verdicts(scores: QuestionScores, metric: str) -> None:
-    """Raise DataError where many of the items that a metric rests on have no verdict of the judge."""
+    """Raise DataError where many of the items that a metric rests on have no verdict of the judge, or its
+    figure is not one over all questions."""
+    require_whole(scores, metric)
     if (unjudged := scores.kind_of(metric).unjudged) > MOST_UNJUDGED:
         raise DataError(
             f"{unjudged:.1%} of what {metric} of {names(scores)} rests on has no verdict of the judge:"

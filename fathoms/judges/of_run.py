@@ -62,6 +62,7 @@ class Judging:
 
     `judge` replaces the judge of the run's configuration. `max_cost` limits what is spent, in US dollars.
     `timeout` limits each call, in seconds, all attempts included; `None` means no limit.
+    With `until_width`, each metric is judged only until its interval is so narrow.
     `on_done` is called with the number of judgements that are done and their total, and `on_forecast` with
     the calls that a language model will be asked in, before it is. A judge that is a local model is asked on
     the workers of an `executor`, if there is one.
@@ -69,6 +70,7 @@ class Judging:
 
     judge: Judge | None = None
     max_cost: float | None = None
+    until_width: float | None = None
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     timeout: float | None = None
     on_done: Callable[[int, int], None] = lambda done, total: None

@@ -13,7 +13,7 @@ from fathoms.metrics.claims.texts import answer_text, gold_to_split
 from fathoms.metrics.evidence_documents import TOO_FEW
 from fathoms.metrics.funnel import RunTexts
 from fathoms.metrics.funnel_summary import with_funnels
-from fathoms.metrics.metric import Facts, Metric
+from fathoms.metrics.metric import Facts, Metric, shared_score
 from fathoms.metrics.people import Labels
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
@@ -36,6 +36,8 @@ from fathoms.scoring.tally import Tally
 from fathoms.types import Record, Verdict
 from fathoms.types.run.rows import ComparedClaims, MetricScore
 
+ON_PURPOSE = "not judged on purpose: the interval of the figure is narrow enough"
+"""Why an answer has no value of a metric that was judged until its interval was narrow."""
 TOGETHER = 256
 """How many answers are classified together: with fewer, numpy takes longer for each."""
 _OTHER_GOLD = frozenset({*GOLD.values(), TOO_FEW})
@@ -47,7 +49,8 @@ class Rules:
     """How the questions of a run are scored: under which profiles, `profile` being the headline, and with
     which results of a judge and `labels` of people. `imported` says whether the run has released scores,
     `retrieval_only` that it asked for no answers, and `retrieves` whether its pipeline has a retriever.
-    `variants` are the questions that count in no figure of others."""
+    `variants` are the questions that count in no figure of others, and `left_out` those for which a metric
+    was not judged on purpose, by its name."""
 
     scoring: Scoring
     profiles: tuple[Profile, ...]
@@ -58,6 +61,7 @@ class Rules:
     judged: JudgeResults = field(default_factory=JudgeResults)
     labels: Labels | None = None
     variants: frozenset[str] = frozenset()
+    left_out: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 class QuestionScorer:
@@ -181,7 +185,11 @@ class QuestionScorer:
         unjudged = False
         for name, metric, pool, is_ranked in self._measures:
             compared = len(facts.compared)
-            score = ranked.get(name) if is_ranked else metric.of(facts)
+            score = ranked.get(name) if is_ranked else None
+            if question.id in self._rules.left_out.get(name, ()):
+                score = shared_score(name, None, 0, left_out=ON_PURPOSE)
+            elif not is_ranked:
+                score = metric.of(facts)
             if score is None:
                 continue  # nothing was to be found, and no metric says so by itself
             if metric.group and (gold := score.why.get("lacks")) in _OTHER_GOLD:

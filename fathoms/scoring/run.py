@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from fathoms.errors import DataError
+from fathoms.errors import DataError, UsageError
 from fathoms.executors import Executor, LocalExecutor
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.asking import Spending
@@ -48,6 +48,7 @@ from fathoms.scoring.shares import (
 )
 from fathoms.scoring.stored_verdicts import Found, are_all_stored
 from fathoms.scoring.summary import Results, is_retrieval_only, whole_summary
+from fathoms.scoring.until_width import Until
 from fathoms.scoring.verdicts import RunVerdicts, verdicts_of, with_key
 from fathoms.scoring.work import ScoreWork, score_shares
 from fathoms.types.run.manifest import Manifest
@@ -231,7 +232,7 @@ def _scored_with_stored(job: ScoreJob, wanted: _Wanted) -> _Scored | None:
     judge. Otherwise files of questions may have been written, and all of them must be written again."""
     rules, judge = job.rules, read_measures(job.manifest).judge
     needing = [metric for metric in job.metrics if isinstance(metric, JudgedMetric)]
-    if not needing or rules.retrieval_only or wanted.metrics or rules.labels:
+    if not needing or rules.retrieval_only or wanted.metrics or rules.labels or wanted.judging.until_width:
         return None
     if judge is None or wanted.judging.judge is not None or not is_signed(job.manifest):
         return None
@@ -255,14 +256,37 @@ def _judged_and_scored(job: ScoreJob, wanted: _Wanted, entries: Mapping[tuple[st
     if not job.rules.retrieval_only:
         needing += [metric for metric in job.metrics if isinstance(metric, JudgedMetric)]
         needing += [one for one in [wanted.scoring.abstention] if isinstance(one, JudgedAbstention)]
-    if verdicts := verdicts_of(job.run, job.manifest, needing, entries, wanted.judging):
+    until = _until(job, wanted.judging, needing, entries)
+    if verdicts := verdicts_of(job.run, job.manifest, needing, entries, wanted.judging, until):
         scoring = with_key(wanted.scoring, verdicts)
-        job = replace(job, rules=replace(job.rules, scoring=scoring, judged=verdicts.judged))
+        left_out = {name: one.left_out for name, one in until.stopped.items()} if until else {}
+        rules = replace(job.rules, scoring=scoring, judged=verdicts.judged, left_out=left_out)
+        verdicts = replace(verdicts, stopped=until.stopped if until else {})
+        job = replace(job, rules=rules)
     executor, count = _workers(job, wanted.judging.executor, WORTH // weight_of(job.metrics))
     if executor is None or not job.can_be_shared:
         executor, count = LocalExecutor(), 0
     scorer, _ = _done_by(job, executor, count, wanted.started)
     return job.rules, scorer, verdicts
+
+
+def _until(
+    job: ScoreJob,
+    judging: Judging,
+    needing: Sequence[JudgedMetric | JudgedAbstention],
+    entries: Mapping[tuple[str, int], Entry],
+) -> Until | None:
+    """Return what judging until intervals are narrow needs; `None` where all is judged. Raises UsageError
+    where that is asked for and cannot be done."""
+    if judging.until_width is None:
+        return None
+    if not needing:
+        raise UsageError(f"--until-width needs a judged metric, and {job.run.id} is scored by none")
+    if job.manifest.data.weights:
+        raise UsageError(
+            f"--until-width needs questions that count alike: those of {job.run.id} are weighted"
+        )
+    return Until(judging.until_width, _by_question(entries), job.rules)
 
 
 def _workers(job: ScoreJob, executor: Executor | None, worth: int) -> tuple[Executor | None, int]:

@@ -269,6 +269,8 @@ def _figures(
         if metric.in_profile or not (name in asked or metric.group is None or not pool.applies_to_none):
             continue
         figures = _ordered(pool.figures(verdicts.by(metric) if verdicts else None), categories)
+        if verdicts and (stopped := verdicts.stopped.get(name)):
+            figures = stopped.shown(figures)
         more: dict[str, Any] = {"asked": name in asked}
         if metric.follows_profile:
             more["profile"] = profile

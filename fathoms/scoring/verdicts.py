@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
@@ -31,19 +31,21 @@ from fathoms.runs.run import Run
 from fathoms.runs.trust import Demand, is_signed, refuse
 from fathoms.scoring.measures import read_measures, trusted_scoring
 from fathoms.scoring.stored_verdicts import Found
+from fathoms.scoring.until_width import Stopped, Until
 from fathoms.types import Rubric, Verdict
 from fathoms.types.run.manifest import Manifest
 
 
 @dataclass(frozen=True)
 class RunVerdicts:
-    """The results of judging a run, and what they took."""
+    """The results of judging a run, what they took, and the metrics of which a part was judged on purpose."""
 
     judge: Judge
     judged: JudgeResults
     spending: Spending
     splits: bool = True
     stored: Found | None = None
+    stopped: Mapping[str, Stopped] = field(default_factory=dict)
 
     @property
     def made(self) -> Collection[Verdict]:
@@ -120,9 +122,10 @@ def verdicts_of(
     needing: Sequence[JudgedMetric | JudgedAbstention],
     entries: Mapping[tuple[str, int], Entry],
     judging: Judging,
+    until: Until | None = None,
 ) -> RunVerdicts | None:
-    """Obtain the verdicts that metrics and the abstention classifier need; `None` if none needs any. Raises
-    UsageError if there is no judge."""
+    """Obtain the verdicts that metrics and the abstention classifier need; `None` if none needs any. With
+    `until`, only those until intervals are narrow. Raises UsageError if there is no judge."""
     if not needing:
         return None
     measures = read_measures(manifest)
@@ -140,7 +143,12 @@ def verdicts_of(
         refuse(run.id, manifest, [Demand(("hits", "image"), "sends the pictures at its paths to the judge")])
     how = replace(judging, execution=measures.execution, timeout=measures.question_timeout)
     splits = any(isinstance(one, JudgedMetric) and one.splits for one in needing)
-    return RunVerdicts(judge, *judge_run(run, judge, needing, read, how), splits)
+    if until is None:
+        return RunVerdicts(judge, *judge_run(run, judge, needing, read, how), splits)
+    metrics = [one for one in needing if isinstance(one, JudgedMetric)]
+    if len(metrics) < len(needing):
+        raise UsageError("--until-width needs another kind of scoring.abstention than judge, which needs all")
+    return RunVerdicts(judge, *until.judge(run, judge, metrics, how), splits)
 
 
 def with_key(scoring: Scoring, verdicts: RunVerdicts) -> Scoring:

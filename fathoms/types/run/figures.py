@@ -203,6 +203,27 @@ class JudgedItems(Part):
         return self.unjudged / self.items if self.items else 0.0
 
 
+class StoppedEarly(Part):
+    """How a metric was judged for a part of the questions on purpose, because its interval was narrow enough
+    (`fathoms score --until-width`)."""
+
+    judged: Count = 0
+    """Questions that were judged, in a random order."""
+    of: Count = 0
+    """Questions to which the metric may apply."""
+    width: Number = 0.0
+    """The width of the interval that was asked for."""
+    low: Number = 0.0
+    """Lower bound of the figure if all were judged, with 95 % confidence whenever one stops."""
+    high: Number = 0.0
+    """Upper bound."""
+
+    @property
+    def sentence(self) -> str:
+        """Say how many questions were judged."""
+        return f"judged {self.judged} of {self.of} questions, the others not on purpose"
+
+
 class PoweredMean(Part):
     """A prediction-powered mean with its interval; `weight` is the lambda of PPI++."""
 
@@ -388,6 +409,8 @@ class MetricFigures(Part):
     """Of a metric that rests on a judge: how much of it was judged."""
     people: PeopleFigures | None = absent()
     """Of a metric that rests on a judge: what the labels of people make of it."""
+    until: StoppedEarly | None = absent()
+    """Of a metric that was judged for a part of the questions on purpose: for how many, and the interval."""
     splits: Flag = False
     cells: tuple[Json, ...] = ()
     """The cells of the cross table of a metric that has one, with the answers in each; absent
@@ -414,8 +437,10 @@ class MetricFigures(Part):
 
     @property
     def judge_sentence(self) -> str | None:
-        """The judge and its prompts, with their versions; `None` without a judge."""
-        return f"{self.judge} (prompts {', '.join(self.prompts)})" if self.prompts else self.judge
+        """The judge and its prompts, with their versions, and for how many questions it was asked if not for
+        all; `None` without a judge."""
+        text = f"{self.judge} (prompts {', '.join(self.prompts)})" if self.prompts else self.judge
+        return f"{text}; {self.until.sentence}" if self.until else text
 
     def cell(self, category: str) -> MetricFigure:
         """Return the figure of a category, unknown if the metric applies to none of its questions."""

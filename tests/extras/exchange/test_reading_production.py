@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from fathoms import scoring
+from fathoms.compare.compare import compare
+from fathoms.compare.question_scores import read_scores
 from fathoms.errors import DataError, UsageError
 from fathoms.extras.exchange.reading.foreign import Options
 from fathoms.extras.exchange.reading.traces.reading import read_traces
@@ -23,6 +25,7 @@ from fathoms.extras.exchange.reading.traces.sampling import (
     shares,
     since_of,
 )
+from fathoms.gate.against_baseline import require_verdicts
 from fathoms.importers import keep
 from fathoms.metrics.registry import named
 from fathoms.types import Reply
@@ -155,6 +158,29 @@ def test_a_sample_by_route_weighs_its_figures(tmp_path: Path) -> None:
     )
     assert summary.profiles["fathoms"].abstention_rates is None
     assert run.manifest.data.weights == {"/a": 6.0, "/b": 2.0}
+
+    slower = tuple(
+        one.model_copy(
+            update={"answer": Reply(text=ANSWER, latency=2.0 if one.question.category == "/a" else 7.0)}
+        )
+        for one in imported.records
+    )
+    other = keep(replace(imported, records=slower), "slower", tmp_path)
+    scoring.score_run(other, (), named(["latency", "abstention-f1"]))
+    scores = [read_scores(one) for one in (run, other)]
+    (found,) = compare(scores, ["latency"]).tests
+    assert (found.micro.first, found.micro.second) == pytest.approx((24 / 16, (12 * 2 + 4 * 7) / 16))
+    assert found.micro.difference == pytest.approx((12 * 1 + 4 * 4) / 16)
+    assert found.overall.difference == pytest.approx((1 + 4) / 2)
+    with pytest.raises(
+        DataError, match=r"abstention-f1 adds up counts .* are a weighted sample: name a metric"
+    ):
+        compare(scores, ["abstention-f1"])
+    with pytest.raises(DataError, match="adds up counts"):
+        require_verdicts(scores[0], "abstention-f1")
+    changed = scores[1].model_copy(update={"weights": {"/a": 1.0, "/b": 2.0}})
+    with pytest.raises(DataError, match="samples with other rates by category"):
+        compare([scores[0], changed], ["latency"])
 
 
 def test_what_cannot_be_chosen_is_refused(tmp_path: Path) -> None:
