@@ -95,7 +95,11 @@ def metric_json(figures: MetricFigures) -> dict[str, Any]:
         "unit": figures.unit,
         "judge": figures.judge,
         **({"prompts": list(figures.prompts)} if figures.prompts else {}),
-        **({"people": figures.people.model_dump(exclude_none=True)} if figures.people else {}),
+        **(
+            {"people": figures.people.model_dump(exclude_none=True, exclude_unset=True)}
+            if figures.people
+            else {}
+        ),
         **({"until": figures.until.model_dump()} if figures.until else {}),
         **({"cells": list(figures.cells)} if figures.cells else {}),
         "missing": figures.missing,

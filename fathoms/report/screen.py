@@ -231,8 +231,8 @@ def _notes_of(found: MetricFigures) -> Iterator[str]:
         judged, unjudged = f"{JUDGED}{found.judge_sentence}, {found.checked.sentence}", found.judged
         if unjudged and unjudged.unjudged:
             judged += f"; {unjudged.unjudged} of {unjudged.items} items have no verdict"
-        if found.people and found.people.why:
-            judged += f"; {found.people.why}"
+        if found.people and (brief := found.people.brief):
+            judged += f"; {brief}"
         yield judged
     yield from (f"{count} {what}" for what, count in found.counted.items())
 

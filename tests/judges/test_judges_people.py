@@ -113,6 +113,9 @@ def test_labels_of_people_correct_the_mean_and_the_rate(lamps: tuple[Project, Pa
     assert (corrected["sensitivity"], corrected["specificity"]) == pytest.approx((yes, no))
     assert corrected["positives"] + corrected["negatives"] == 60
     assert "Rogan-Gladen, with sensitivity" in (run / "report.html").read_text()
+    shown = " ".join(project.fathoms("show", "lamps").stdout.split())
+    bounds = ", ".join(f"{found['overall'][end]:.3f}" for end in ("low", "high"))
+    assert f"{found['overall']['value']:.3f} [{bounds}] if corrected by the labels of people" in shown
 
 
 def test_the_values_of_two_reviewers_are_averaged(lamps: tuple[Project, Path]) -> None:

@@ -159,7 +159,7 @@ def means_json(runs: Iterable[Run]) -> list[Json]:
     it; see `metrics.people`. Metrics without a labelled answer are left out."""
     return [
         {"run": run.original_id, "name": run.name, "metric": name, "sentence": found.sentence}
-        | found.model_dump(exclude_none=True)
+        | found.model_dump(exclude_none=True, exclude_unset=True)
         for run in runs
         for name, figures in run.metrics().items()
         if (found := figures.people) and found.labels

@@ -294,6 +294,16 @@ class PeopleFigures(Part):
     """Why there is no `corrected`."""
 
     @property
+    def brief(self) -> str:
+        """Say the corrected mean, or why it is not known."""
+        shown = self.overall or self.micro
+        if shown is None:
+            return self.why or ""
+        halving = shown.to_halve
+        more = "" if halving is None else f", and {halving} more labels would halve the interval"
+        return f"{_bounded(shown)} if corrected by the labels of people{more}"
+
+    @property
     def sentence(self) -> str:
         """Say what the mean would be if people had judged all answers, or why that is not known."""
         shown = self.overall or self.micro
