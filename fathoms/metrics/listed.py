@@ -115,7 +115,7 @@ class NumberExact(Metric):
     """Whether the answer states the gold number (1) or not (0): its first or its last sentence with a number
     has this one and no other.
 
-    Numbers of the question, totals (`12 of 60`) and numbers in other units do not count. "None" is 0.
+    Numbers in the question, totals (`12 of 60`) and numbers in other units do not count. "None" is 0.
     """
 
     failed: ClassVar[float | None] = 0.0
@@ -134,7 +134,12 @@ class NumberExact(Metric):
         question, text = facts.record.question, reading_of(facts.record).numbers
         right = stated = False
         for gold in _gold_numbers(question):
-            known = {value for one in quantities(question.text, gold.decimal) for value in one.values}
+            known = {
+                value
+                for one in quantities(question.text, gold.decimal)
+                if any(map(str.isdigit, question.text[one.start : one.number_end]))  # not "one station"
+                for value in one.values
+            } - {gold.number}
             said = [
                 (sentence, found)
                 for sentence in sentences(text)
@@ -247,7 +252,8 @@ def _stated(sentence: str, gold: GoldNumber, known: set[float]) -> Iterator[Quan
     found = quantities(sentence, gold.decimal)
     fitting = [one for one in found if dimensions & {unit.dimension for unit in one.units}]
     for one in fitting or [one for one in found if not one.units]:
-        if known.isdisjoint(one.values) and not _OF.search(sentence[: one.start]):
+        pronoun = sentence[one.start : one.end].casefold() == "one" and gold.number != 1
+        if known.isdisjoint(one.values) and not pronoun and not _OF.search(sentence[: one.start]):
             yield one
 
 

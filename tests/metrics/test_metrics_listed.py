@@ -95,6 +95,11 @@ def test_other_gold_answers_have_no_list_and_no_number() -> None:
         ("About 379 m3/h", GoldNumber(number=380, unit="m3/h", tolerance="0.5%"), 1),
         ("About 370 m3/h", GoldNumber(number=380, unit="m3/h", tolerance="0.5%"), 0),
         ("380", GoldNumber(number=380, unit="m3/h"), 1),
+        ("The one right number is 12.", GoldNumber(number=12), 1),
+        ("One.", GoldNumber(number=1), 1),
+        ("The answer is 1.", GoldNumber(number=1), 1),
+        ("It is at least 300 for 2 stations.", GoldNumber(number=2), 1),
+        ("It is 300.", GoldNumber(number=300), 1),
         ("None of them.", GoldNumber(number=0), 1),
         ("No station.", GoldNumber(number=0), 1),
         ("None of them.", GoldNumber(number=3), 0),
@@ -103,7 +108,7 @@ def test_other_gold_answers_have_no_list_and_no_number() -> None:
     ],
 )
 def test_the_number_that_an_answer_states(said: str | None, gold: GoldNumber, right: int) -> None:
-    asked = "For how many stations is the rated flow at least 300 m3/h?"
+    asked = "For how many stations is the rated flow at least 300? The latest that says it of one counts."
     assert scored("number-exact", said, gold, asked=asked).value == right
 
 
