@@ -238,8 +238,8 @@ def likely_ends(values: Array) -> Array:
         outer, inner = np.full(count, edge), centre
         for _ in range(30):
             middle = (outer + inner) / 2
-            held = likely(middle)
-            inner, outer = np.where(held, middle, inner), np.where(held, outer, middle)
+            fits = likely(middle)
+            inner, outer = np.where(fits, middle, inner), np.where(fits, outer, middle)
         ends.append(inner)
     return np.array(ends)
 
