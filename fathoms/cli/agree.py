@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 NAMES = ("accuracy", "precision", "recall", "f1", "kappa")
 
 
+Plot = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        help="Write the reliability diagram of the judge's probabilities to this file (.svg, .png or .pdf).",
+    ),
+]
 What = Annotated[
     list[str],
     typer.Argument(
@@ -97,6 +104,7 @@ def agree(
     seed: Seed = None,
     people: People = None,
     reviewer: Reviewer = None,
+    plot: Plot = None,
     out: Out = RUNS,
     as_json: Json = False,
 ) -> int:
@@ -106,7 +114,9 @@ def agree(
     `abstention`; rows with another label are left out, and counted. With --judge, a label says whether a
     premise supports a claim: `supported` or `unsupported`, or `entailment`, `neutral` or `contradiction`,
     unless --abstention judge asks for labels of answers. Reports print the figure of a judge on claims beside
-    the scores that rest on it, unless it rests on a sample or verdicts are missing. A cascade is compared
+    the scores that rest on it, unless it rests on a sample or verdicts are missing. Where the judge gives
+    probabilities, a table says how often people support the claims of each bin of them, with the expected
+    calibration error (ECE). A cascade is compared
     with each of its judges alone. Ends with exit code 1 if a judge gave no verdict on a row.
 
     Given runs, it reads what people said of them with `fathoms review`, and asks nobody. It prints how far
@@ -119,6 +129,8 @@ def agree(
     Pearson's and Spearman's coefficients and the share of pairs in the same order, with intervals.
     """
     labels = Path(what[0])
+    if plot is not None and (judge is None or abstention or people):
+        raise UsageError("--plot is for the probabilities of a judge of claims: name its file by --judge")
     if people:
         if judge or abstention or settings or probe or against or sample or seed is not None:
             raise UsageError(
@@ -137,7 +149,7 @@ def agree(
     if reviewer:
         raise UsageError(f"--reviewer is for runs, and {labels} is a file of labels")
     if judge is not None and abstention is None:
-        return _measure(judge, labels, against or [], probe, (sample, seed or 0), as_json)
+        return _measure(judge, labels, against or [], probe, (sample, seed or 0), as_json, plot)
     if probe or against or sample:
         raise UsageError("--probe, --against and --sample need --judge, and claims as labels")
     if (judge is not None) != (abstention == "judge"):
@@ -197,6 +209,7 @@ def _measure(
     probe: bool,
     drawn: tuple[int | None, int],
     as_json: bool,
+    plot: Path | None,
 ) -> int:
     """Measure a judge and print its figure, which is stored unless it rests on a sample, or verdicts are
     missing."""
@@ -208,6 +221,7 @@ def _measure(
     from fathoms.judges.probe import probed
     from fathoms.judges.threshold import threshold_of
     from fathoms.paths import cache_dir
+    from fathoms.report.reliability import reliability_lines, reliability_rows, write_reliability
 
     every, judge = read_labels(labels), read_judge(file)
     rows = [row for row in every if row.rubric == "support"]
@@ -234,6 +248,8 @@ def _measure(
     unjudged = max(one["unjudged"] for one in (found, *found["others"]))
     if not is_sample and found["unjudged"] <= MOST_UNJUDGED * len(rows):
         store_agreement(found, labels)
+    if plot is not None:
+        write_reliability(found["calibration"], found["judge"], plot)
     found["threshold"] = chosen and chosen.model_dump()
     found["probes"] = {name: one and one.model_dump() for name, one in turned.items()}
     if as_json:
@@ -276,6 +292,10 @@ def _measure(
         else:
             turns = f"{one.to_supported} to supported, {one.to_unsupported} to unsupported"
             console.say(f"{name}: {one.share:.1%} of {one.n} labels turned ({turns})")
+    if shown := reliability_rows(found["calibration"]):
+        console.show_table(("probability", "claims", "mean", "people support", "95 %"), shown)
+    for line in reliability_lines(found["calibration"]):
+        console.say(line)
     if found["damaged_lines"]:
         console.complain(damage_sentence(found["damaged_lines"]))
     for row in found["differ"]:

@@ -12,6 +12,7 @@ import asyncio
 import json
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,8 @@ def agree(
 
     Verdicts are stored in `folder`, so that a second call asks only for what is missing. The result holds the
     figures of the judge and, under `always_yes`, those of a judge that says yes to everything; `intervals`
-    are 95 % intervals. Claims without a verdict are left out and counted in `unjudged`. `cost` (US dollars)
+    are 95 % intervals, and `calibration` says whether the judge's probabilities are right, `None` where it
+    gives none. Claims without a verdict are left out and counted in `unjudged`. `cost` (US dollars)
     and `seconds` are those of all verdicts, `None` where unknown, and `asked` counts the calls made now.
     `others` has the same of other judges, and how far the judge agrees with each (`with_judge`). Both judges
     of a cascade are among them: they are asked for every claim, and what the cascade decides follows;
@@ -102,6 +104,8 @@ def _compared(
     spending: Spending,
 ) -> dict[str, Any]:
     """Return how far the verdicts of a judge agree with the labels, and what they took."""
+    from fathoms.stats.calibration import calibration
+
     known = []
     for row, judgement in zip(rows, judgements, strict=True):
         verdict = judged.verdicts.get(judgement)
@@ -110,6 +114,7 @@ def _compared(
     people = [row.supports for row, _ in known]
     said = [bool(verdict.supports) for _, verdict in known]
     p = [verdict.p for _, verdict in known]
+    calibrated = calibration(p, people)
     groups = _groups([row for row, _ in known])
     verdicts = [judged.verdicts[one] for one in dict.fromkeys(judgements) if one in judged.verdicts]
     return {
@@ -121,6 +126,7 @@ def _compared(
         **figures(people, said, p),
         "intervals": intervals(people, said, p, groups),
         "least": least(people, said, groups),
+        "calibration": None if calibrated is None else asdict(calibrated),
         "always_yes": figures(people, [True] * len(people), [1.0] * len(people)),
         "differ": [
             {

@@ -9,7 +9,7 @@ of the label that was given with how often that label was right.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +21,8 @@ _SLACK = 1e-9
 """So much below the edge of a bin, a probability is in it: a computed 0.3 may be 0.29999999999999999."""
 
 
-class Bin(NamedTuple):
+@dataclass(frozen=True)
+class Bin:
     """The probabilities from `low` up to `high`: how many there are, their mean, and the share that came true
     with its 95 % interval, for which they count as independent. The last bin holds 1 as well."""
 
@@ -33,7 +34,8 @@ class Bin(NamedTuple):
     interval: tuple[float, float]
 
 
-class Calibration(NamedTuple):
+@dataclass(frozen=True)
+class Calibration:
     """How far probabilities are right. `by_chance` is the mean error that right probabilities would have with
     these numbers, because few of them never match their share exactly. `unknown` counts what has none."""
 
@@ -64,7 +66,9 @@ def calibration(
     for at in np.flatnonzero(sizes):
         n = int(sizes[at])
         share = float(hits[at]) / n
-        found.append(Bin(at / bins, (at + 1) / bins, n, float(means[at]) / n, share, blaker(share, n)))
+        found.append(
+            Bin(float(at / bins), float((at + 1) / bins), n, float(means[at]) / n, share, blaker(share, n))
+        )
     return Calibration(
         ece=float(np.abs(means - hits).sum() / known.size),
         by_chance=float(np.abs(means - np.array(drawn)).sum(axis=1).mean() / known.size),

@@ -129,6 +129,33 @@ def test_the_disagreements_are_printed(judged: Project) -> None:
     assert "4 claims, of which people support 2; 0 without a verdict" in shown
 
 
+def test_probabilities_are_compared_with_what_people_say(judged: Project) -> None:
+    """By hand: three claims have the probability 1, of which people support two, and one has 0, which they do
+    not. The calibration error is 3/4 x 1/3 = 0.25; probabilities of 0 and 1 are never off by chance."""
+    judged.write("other.yaml", "kind: scripted\nlabels_by: {'Ore is cheap': supported}\n")
+    arguments = ("agree", "labels.jsonl", "--judge", "other.yaml", "--plot")
+    shown = judged.fathoms(*arguments, "bins.svg").stdout
+    assert "expected calibration error 0.250 over 4 claims in bins of 0.10" in " ".join(shown.split())
+    rows = [line.split()[:7] for line in shown.splitlines() if line.strip()[:3] in ("0.0", "0.9")]
+    assert rows == [
+        ["0.0", "to", "0.1", "1", "0.00", "0.00", "0.00"],
+        ["0.9", "to", "1.0", "3", "1.00", "0.67", "0.14"],
+    ]
+    drawn = (judged.path / "bins.svg").read_text()
+    assert "calibration error 0.250, 4 claims" in drawn
+    refused = judged.fathoms(*arguments, "bins.bmp")
+    assert (refused.returncode, "ends with .svg, .png or .pdf" in refused.stderr) == (2, True)
+
+
+def test_a_judge_without_probabilities_has_no_diagram(judged: Project) -> None:
+    judged.write("people.yaml", "kind: people\nlabels: labels.jsonl\n")
+    arguments = ("agree", "labels.jsonl", "--judge", "people.yaml")
+    shown = judged.fathoms(*arguments).stdout
+    assert "this judge gives none, so that nothing says whether they are right" in " ".join(shown.split())
+    refused = judged.fathoms(*arguments, "--plot", "bins.svg")
+    assert (refused.returncode, "there is no diagram to draw" in refused.stderr) == (1, True)
+
+
 @pytest.mark.parametrize("label", ["failed", "unparsed"])
 def test_a_check_that_lacks_verdicts_ends_with_1_and_vouches_for_nothing(judged: Project, label: str) -> None:
     judged.write("sick.yaml", f"kind: scripted\nlabels_by: {{'Ore is cheap': {label}}}\n")
