@@ -1,7 +1,6 @@
 """The leaderboard: one row of scores per run.
 
-The terminal (`terminal.py`), Markdown, LaTeX, the page (`html/page/50-leaderboard.js`) and the radar plots
-share it.
+The tables of scores (`score_tables.py`), the page (`html/page/50-leaderboard.js`) and the radars share it.
 """
 
 from __future__ import annotations

@@ -91,9 +91,9 @@ ONLY = tuple(dict.fromkeys([*SECTIONS, *MORE]))
 
 
 def group_sections(runs: Sequence[Run], names: Iterable[str], scores: str | None) -> list[Section]:
-    """Return the tables that runs have in some groups of `--only`."""
+    """Return the tables that runs have in some groups of `--only`, each once."""
     found = (one for name in names if name in SECTIONS for one in SECTIONS[name](runs, scores))
-    return [one for one in found if one is not None and one.rows]
+    return list({one.key: one for one in found if one is not None}.values())
 
 
 def answered_of(runs: Sequence[Run]) -> list[Run]:
@@ -114,10 +114,8 @@ def only(runs: Sequence[Run], names: Sequence[str]) -> Iterator[RenderableType]:
     for run in runs:
         profile = run.profile()
         yield heading(run, profile)
-        shown: list[RenderableType] = []
-        for name in names:
-            shown += drawn(SECTIONS[name]([run], profile) if name in SECTIONS else ())
-            shown += MORE[name](run, profile) if name in MORE else ()
+        more = [part for name in names if name in MORE for part in MORE[name](run, profile)]
+        shown = [*drawn(group_sections([run], names, profile)), *more]
         yield from shown or [note(f"{' and '.join(names)}: nothing is known of this run")]
 
 

@@ -73,7 +73,7 @@ def write_report(
         "table.tex": report_latex(runs, scores, intervals, metrics, tables),
         "scores.csv": lines,
         "report.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n",
-        **{f"tables/{table.key}.csv": section_csv(table) for table in tables},
+        **{f"tables/{table.key}.csv": section_csv(table) for table in tables if table.rows},
     }
     try:
         if not page:
