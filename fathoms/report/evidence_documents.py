@@ -38,7 +38,7 @@ def documents_section(runs: Sequence[Run]) -> Section | None:
 def _figures(run: Run) -> dict[str, MetricFigures]:
     """Return the figures of the stages that are known for any question; empty if only the parsed documents
     are known."""
-    known = run.metrics()
+    known = run.summary.metrics  # whatever the profile of the scores
     found = {name: known[name] for name in HEADS if name in known and known[name].overall.n}
     return found if found.keys() - {EVIDENCE_DOCUMENTS[0]} else {}
 

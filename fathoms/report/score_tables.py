@@ -124,7 +124,7 @@ def category_sections(
     (row,) = scored.rows
     rows = [
         [
-            name if name != "Overall" else name + row.mark,
+            name,
             _cell(means, "correctness", means.n, interval=interval),
             _cell(means, "hallucination", means.n, interval=interval),
             figure(means.abstention),
@@ -133,6 +133,7 @@ def category_sections(
         ]
         for name, means in scored.cells(row)
     ]
+    rows[0][0] += row.mark
     header = (runs[0].grouped_by or "category", *METRICS.values(), "abstained", "n", "failed")
     return [Section("by-category", "Scores by category", header, rows, notes, numbers=5)]
 
