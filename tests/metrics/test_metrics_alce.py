@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 from fathoms.answers.citations import parse_citations
 from fathoms.metrics.claims.alce import CitationMetric
 from fathoms.metrics.claims.cited_sentences import cited_sentences
+from fathoms.metrics.claims.texts import gold_to_split
 from fathoms.metrics.metric import Facts, Metric
 from fathoms.metrics.registry import Metrics, named
 from fathoms.metrics.score_records import RecordScore
@@ -137,6 +138,19 @@ def test_an_answer_without_citations_has_recall_0_and_no_precision() -> None:
     assert [released[name].value for name in names] == [0.0, 0.0, 0.0]
     for none in (scores("It is red.", abstained=True), scores("[1]")):
         assert [none[name].value for name in names] == [None] * 3
+
+
+def test_a_gold_answer_without_claims_has_no_recall() -> None:
+    """ALCE's code gives 0, and it is the same answer whose citations have their usual scores."""
+    one = record(ANSWER)
+    one = one.model_copy(update={"question": QUESTION.model_copy(update={"reference_claims": ()})})
+    text = gold_to_split(one.question)
+    assert text is not None
+    facts = Facts(one, RecordScore(), claims={text: ()}, verdicts={})
+    found = [named([which])[0].of(facts) for which in ("alce", "alce-released")]
+    assert [score.why for score in found] == [{"claims": "none"}] * 2
+    assert [score.value for score in found] == [None, 0.0]
+    assert "lacks" not in scores(ANSWER)["citation-precision"].why
 
 
 def test_texts_and_pictures_are_not_judged_together() -> None:

@@ -1,0 +1,23 @@
+"""A process that used the API, whose calls run on a loop in the background, ends by itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+CODE = """
+from fathoms.models.calling.background import run_in_background
+
+async def nine():
+    return 9
+
+print(run_in_background(nine()), run_in_background(nine()))
+"""
+
+
+@pytest.mark.slow  # a new interpreter
+def test_a_process_that_used_the_loop_ends() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "9 9\n", "")
