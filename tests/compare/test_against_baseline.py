@@ -308,3 +308,29 @@ def test_a_metric_that_cannot_be_gated_is_refused_with_those_that_can():
             gate([worse("n1", 0)], timed, [metric], margin=0.02, alpha=0.025)
         assert said in str(raised.value)
         assert str(raised.value).endswith("; can be gated: correctness, hallucination")
+
+
+def test_what_could_be_shown_with_a_judge_is_less_by_what_it_shows() -> None:
+    """A judge that may show .6 of a change, at half the alpha: the margin that can be shown is that of right
+    labels by .6, a margin takes as many questions as .6 of it by right labels, and of a judge that may show
+    nothing no number is enough."""
+    kind = MetricKind(judge="small", balanced_accuracy=0.85, least_accuracy=0.8)
+    same = GOOD.model_copy(update={"runs": ("n1",)})
+    (plain,) = judge(same, margin=0.018, alpha=0.0125).checks
+    (judged,) = judge(judged_run(same, kind), baseline=judged_run(GOOD, kind), margin=0.03).checks
+    assert (plain.verdict, judged.verdict) == ("UNDECIDED", "UNDECIDED")
+    assert judged.resolvable == pytest.approx(plain.resolvable / 0.6)
+    assert judged.needed == plain.needed
+    unsure = kind.model_copy(update={"least_accuracy": 0.5})
+    (unknown,) = judge(judged_run(same, unsure), baseline=judged_run(GOOD, unsure), margin=0.03).checks
+    assert (unknown.resolvable, unknown.needed) == (1.0, None)
+
+
+def test_what_could_be_shown_of_a_wide_metric_is_in_its_own_units() -> None:
+    """The same answers on a scale of width 2: twice the margin takes as many questions."""
+    wide = MetricKind(unit="score -1 to 1")
+    base = judged_run(scores_of("base", [1] * N, [0] * N), wide)
+    (plain,) = judge(GOOD.model_copy(update={"runs": ("n1",)}), margin=0.018).checks
+    (check,) = judge(base.model_copy(update={"runs": ("n1",)}), baseline=base, margin=0.036).checks
+    assert check.verdict == "UNDECIDED"
+    assert (check.resolvable, check.needed) == (pytest.approx(2 * plain.resolvable), plain.needed)
