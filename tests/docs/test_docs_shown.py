@@ -124,6 +124,9 @@ ELSEWHERE = {
     ),
     "fathoms run live.yaml --limit 15": "test_metrics_without_gold.py, with other questions",
     "fathoms score live --metric without-gold --judge judge.yaml": "test_metrics_without_gold.py",
+    "fathoms score tower --metric faithfulness --judge judge.yaml --until-width 0.05": (
+        "test_cli_until_width.py, with another width"
+    ),
     "fathoms report Results/ --scores released": "test_cli_released.py",
     "fathoms reproduce ragchecker/table-5 --results ragchecker/": "test_reproducing_ragchecker.py",
     "fathoms run configs/quote-search.yaml --retrieval-only": "test_quote_search.py, with other questions",
