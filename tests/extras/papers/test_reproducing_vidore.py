@@ -188,7 +188,7 @@ def test_what_makes_figures_incomparable_is_said(imported: Project, task: Task) 
     for sentence in (
         "english: 41 queries were published, and the run has 40",
         "the run has no question of the subset 'german'",
-        "the file has no subset 'french', of which the run has questions",
+        "the file has no subset 'french', but the run has questions of it",
         "the run has fewer than 10 pages for 80 questions",
     ):
         assert sentence in " ".join(done.stderr.split()), done.stderr
