@@ -17,6 +17,7 @@ from fathoms.errors import DataError, ExitCode, UsageError
 from fathoms.text.amounts import figure
 
 if TYPE_CHECKING:
+    from fathoms.judges.probe import Turned
     from fathoms.metrics.agreement import Labelled
     from fathoms.types import Judgement, Verdict
 
@@ -214,8 +215,7 @@ def _measure(
     """Measure a judge and print its figure, which is stored unless it rests on a sample, or verdicts are
     missing."""
     from fathoms.gate.against_baseline import MOST_UNJUDGED
-    from fathoms.judges.agreement import FIGURES, agree, store_agreement
-    from fathoms.judges.journal import damage_sentence
+    from fathoms.judges.agreement import agree, store_agreement
     from fathoms.judges.of_run import read_judge
     from fathoms.judges.people import UNEVEN, read_labels
     from fathoms.judges.probe import probed
@@ -255,15 +255,28 @@ def _measure(
     if as_json:
         console.show_json(found)
         return _ended(unjudged, len(rows))
-    is_cascade = len(found["others"]) > len(against)
-    stages = ["cheap judge", "dear judge"] if is_cascade else []
-    titles = [
-        found["judge"] if not (stages or against) else file.stem,
-        *stages,
-        *(one.stem for one in against),
-    ]
-    _print_figures(found, FIGURES, titles)
+    names = [file.stem, *(one.stem for one in against)]
     taken = f" ({len(rows)} drawn at random by seed {seed})" if is_sample else ""
+    _print_measured(found, turned, names, taken, no_threshold)
+    return _ended(unjudged, len(rows))
+
+
+def _print_measured(
+    found: dict[str, Any],
+    turned: Mapping[str, Turned | None],
+    names: Sequence[str],
+    taken: str,
+    no_threshold: str,
+) -> None:
+    """Print the figures of a judge and of the others with these names, and the labels that were `turned` by
+    probes; `taken` says which claims they rest on, and `no_threshold` why none was chosen."""
+    from fathoms.judges.agreement import FIGURES
+    from fathoms.judges.journal import damage_sentence
+
+    is_cascade = len(found["others"]) > len(names) - 1
+    stages = ["cheap judge", "dear judge"] if is_cascade else []
+    titles = [names[0] if stages or len(names) > 1 else found["judge"], *stages, *names[1:]]
+    _print_figures(found, FIGURES, titles)
     console.say(
         f"\n{found['n']} claims{taken}, of which people support {found['supported_by_people']};"
         f" {found['unjudged']} without a verdict"
@@ -277,12 +290,12 @@ def _measure(
         )
     if "to_dear" in found:
         console.say(f"{titles[0]} asks the dear judge about {found['to_dear']} claims")
-    if chosen is not None:
+    if chosen := found["threshold"]:
         console.say(
-            f"threshold {chosen.threshold:.2f}, chosen on {chosen.chosen_on} claims; on the other"
-            f" {chosen.reported_on}: balanced accuracy {_cell(chosen.cascade)} (cheap judge"
-            f" {_cell(chosen.cheap)}, dear judge {_cell(chosen.dear)}), and {chosen.share_dear:.0%} of the"
-            " claims go to the dear judge"
+            f"threshold {chosen['threshold']:.2f}, chosen on {chosen['chosen_on']} claims; on the other"
+            f" {chosen['reported_on']}: balanced accuracy {_cell(chosen['cascade'])} (cheap judge"
+            f" {_cell(chosen['cheap'])}, dear judge {_cell(chosen['dear'])}), and {chosen['share_dear']:.0%}"
+            " of the claims go to the dear judge"
         )
     elif no_threshold:
         console.say(f"no threshold was chosen: {no_threshold}")
@@ -300,7 +313,6 @@ def _measure(
         console.complain(damage_sentence(found["damaged_lines"]))
     for row in found["differ"]:
         console.say(f"people {row['people']}, judge {row['judge']}: {row['claim']}")
-    return _ended(unjudged, len(rows))
 
 
 def _print_figures(found: dict[str, Any], names: Sequence[str], titles: Sequence[str]) -> None:

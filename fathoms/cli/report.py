@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -40,6 +40,7 @@ Runs = Annotated[
         autocompletion=completion.run_names,
     ),
 ]
+To = Annotated[Path | None, typer.Option("--to", help="The folder to write the report to.")]
 Scores = Annotated[
     str | None,
     typer.Option(
@@ -58,7 +59,7 @@ Metric = Annotated[
     ),
 ]
 RadarScale = Annotated[
-    str,
+    Literal["plain", "paper"],
     typer.Option(
         "--radar-scale",
         help="The scale of the radar plots: `plain`, from 0 to 1, or `paper`, which divides each axis by"
@@ -96,7 +97,7 @@ def report(
     context: typer.Context,
     runs: Runs = None,
     out: Out = RUNS,
-    to: Annotated[Path | None, typer.Option("--to", help="The folder to write the report to.")] = None,
+    to: To = None,
     scores: Scores = None,
     intervals: Annotated[bool, typer.Option("--intervals", help="Add intervals to table.tex.")] = False,
     metric: Metric = None,
@@ -122,28 +123,20 @@ def report(
     leaderboard, the page of each run, trends and downloads.
     """
     from fathoms.report.as_json import report_json
-    from fathoms.report.radar import Scale
-    from fathoms.report.shrunk import shrunk_section
-    from fathoms.report.terminal import drawn, group_sections, require_groups
+    from fathoms.report.terminal import group_sections, require_groups
     from fathoms.report.write import write_report
     from fathoms.runs.run import Run
 
     if site is not None:
         others: dict[str, object] = {"--to": to, "--by": by, "--intervals": intervals, "--metric": metric}
-        others |= {"--shrink": shrink, "--reviews": reviews, "--json": as_json}
-        others |= {"--radar-scale": radar_scale != "plain", "--only": only}
-        _refuse_beside_site(others)
-        return _site(
-            runs or [], out, site, scores, log or [], thumbnails=bool(thumbnails), trust=trust, show=show
-        )
+        others |= {"--shrink": shrink, "--reviews": reviews, "--json": as_json, "--only": only}
+        _refuse_beside_site(others | {"--radar-scale": radar_scale != "plain"})
+        return _site(runs or [], out, site, scores, log or [], thumbnails=thumbnails, trust=trust, show=show)
     require_groups(only or ())
     if not runs:
         raise UsageError("name the runs of the report, such as latest")
     if log:
         raise UsageError("--log is for the trends of a site: add --site")
-    scale: Scale = "paper" if radar_scale == "paper" else "plain"
-    if radar_scale != scale:
-        raise UsageError(f"--radar-scale {radar_scale}: expected plain or paper")
     if as_json and (show or thumbnails):
         raise UsageError("--json prints the figures and writes no page: leave out --open and --thumbnails")
     released = [Path(name) for name in runs if _is_released(Path(name))]
@@ -163,21 +156,31 @@ def report(
         html=True,
         thumbnails=thumbnails,
         intervals=intervals,
-        scale=scale,
+        scale=radar_scale,
         metrics=metric or (),
         shrink=shrink,
         tables=group_sections(views, only or (), scores),
         warn=console.note,
     )
-    wanted = Figures(everything, tuple(only or ()), tuple(metric or ()))
+    figures = Figures(everything, tuple(only or ()), tuple(metric or ()))
+    _print_report(views, scores, figures, written, shrink=shrink)
+    if show:
+        show_in_browser(folder / "report.html")
+    return 0
+
+
+def _print_report(
+    views: Sequence[Run], scores: str | None, wanted: Figures, written: Sequence[Path], *, shrink: bool
+) -> None:
+    """Print the figures of a report and the files that were written."""
+    from fathoms.report.shrunk import shrunk_section
+    from fathoms.report.terminal import drawn
+
     shrunk = [shrunk_section(views, scores)] if shrink else []
     console.show(*_figures(views, scores, wanted), *drawn(shrunk))
     console.say("")
     for path in written:
         console.say(str(path))
-    if show:
-        show_in_browser(folder / "report.html")
-    return 0
 
 
 def _refuse_beside_site(others: Mapping[str, object]) -> None:
@@ -246,7 +249,7 @@ def _site(
     scores: str | None,
     logs: Sequence[Path],
     *,
-    thumbnails: bool,
+    thumbnails: bool | None,
     trust: bool,
     show: bool,
 ) -> int:
@@ -259,7 +262,7 @@ def _site(
     for run in runs if trust else ():
         trust_run(run)
     write_site = hooks.needed("report --site")
-    first = write_site(runs, site, scores, logs=logs, thumbnails=thumbnails, note=console.note)
+    first = write_site(runs, site, scores, logs=logs, thumbnails=bool(thumbnails), note=console.note)
     console.say(str(first))
     if show:
         show_in_browser(first)

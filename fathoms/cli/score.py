@@ -17,6 +17,7 @@ from fathoms.errors import DataError, ExitCode, UsageError
 if TYPE_CHECKING:
     from fathoms.runs.run import Run
     from fathoms.scoring.gold import NewGold
+    from fathoms.types.run.summary import NewQuestions
 
 
 Runs = Annotated[
@@ -145,10 +146,7 @@ def score(
                 console.complain(f"{error}: its scores stay what they are")
                 continue
         if gold is None and before and before.questions:
-            console.note(
-                f"note: {store.id} was scored by the gold answers of {before.questions.file}, and is by its"
-                " own again; --questions FILE names others"
-            )
+            _note_own_gold(store, before.questions)
         results.warn(store, summary)
         if (judging := summary.judging) is not None:
             spent += judging.cost or 0.0
@@ -160,6 +158,14 @@ def score(
     if over_budget:
         return ExitCode.OVER_BUDGET
     return ExitCode.FAILED if missing else ExitCode.OK
+
+
+def _note_own_gold(run: Run, before: NewQuestions) -> None:
+    """Say that a run was scored by other gold answers before."""
+    console.note(
+        f"note: {run.id} was scored by the gold answers of {before.file}, and is by its own again;"
+        " --questions FILE names others"
+    )
 
 
 def _chosen(names: Sequence[str], out: Path, *, whole_history: bool) -> list[Run]:

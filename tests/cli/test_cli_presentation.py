@@ -155,4 +155,4 @@ def test_the_paper_s_scale_is_an_option(two: Project, tmp_path: Path) -> None:
         assert (tmp_path / "radar-correctness.svg").read_text().count(">no value<") == 2
     done = two.fathoms("report", "before", "after", "--radar-scale", "large")
     assert done.returncode == 2
-    assert "plain or paper" in done.stderr
+    assert "is not one of 'plain', 'paper'" in done.stderr

@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from fathoms.extras.papers.figures import Figures
-    from fathoms.extras.papers.tables import AgreementTable, Table, TableRow
+    from fathoms.extras.papers.tables import (
+        AgreementTable,
+        PreferenceTable,
+        QuotesTable,
+        RetrievalTable,
+        Table,
+        TableRow,
+    )
     from fathoms.runner.active_run import Outcome
 
 
@@ -74,6 +81,8 @@ Row = Annotated[
     list[str] | None,
     typer.Option("--row", help="Only this row of the table, or subset of the task (repeatable)."),
 ]
+Live = Annotated[bool, typer.Option("--live", help="Also run the pipelines of the table.")]
+Configs = Annotated[Path, typer.Option("--configs", help="The folder of the pipelines' configs.")]
 _NEEDS = "reproduce needs --results DIR, or --live to run the pipelines"
 _NEEDS_RUN = (
     "a table of retrievers needs --run RUN, a run to show beside it, or, for MMDocIR, --results DIR with"
@@ -90,12 +99,10 @@ def reproduce(
     released: Released = None,
     run: Run = None,
     within: Within = None,
-    live: Annotated[bool, typer.Option("--live", help="Also run the pipelines of the table.")] = False,
+    live: Live = False,
     row: Row = None,
     limit: Limit = None,
-    configs: Annotated[Path, typer.Option("--configs", help="The folder of the pipelines' configs.")] = Path(
-        "configs"
-    ),
+    configs: Configs = Path("configs"),
     max_cost: MaxCost = None,
     out: Out = RUNS,
     as_json: Json = False,
@@ -115,31 +122,20 @@ def reproduce(
         reproduced_panel,
     )
     from fathoms.extras.papers.released import find_results, released_figures, with_exemplars
-    from fathoms.extras.papers.tables import (
-        AgreementTable,
-        PreferenceTable,
-        QuotesTable,
-        RetrievalTable,
-        Table,
-        load_table,
-    )
+    from fathoms.extras.papers.tables import RetrievalTable, Table, load_table
     from fathoms.metrics.score_records import Scoring
 
     results = released[0] if released else None
-
-    def only_one() -> None:
-        if released and len(released) > 1:
-            raise UsageError(f"{name} takes one --results, not {len(released)}")
-
-    if name.startswith("vidore/"):
-        only_one()
+    table = None if name.startswith("vidore/") else load_table(name)
+    if released and len(released) > 1 and not isinstance(table, Table):
+        raise UsageError(f"{name} takes one --results, not {len(released)}")
+    if table is None:
         if results is None or live:
             raise UsageError(
                 f"{name} needs --results FILE, a result file of MTEB; run a pipeline on the task with"
                 " 'fathoms run', and name its run by --run"
             )
         return published_figures(name, results, run, tuple(row or ()), within, out, as_json=as_json)
-    table = load_table(name)
     if within is not None or (run is not None and not isinstance(table, RetrievalTable)):
         raise UsageError(
             "--within is for vidore/TASK, and --run for it and for tables of retrievers; --live runs the"
@@ -148,23 +144,7 @@ def reproduce(
     if results is None and not live and run is None:
         raise UsageError(_NEEDS_RUN if isinstance(table, RetrievalTable) else _NEEDS)
     if not isinstance(table, Table):
-        only_one()
-    if isinstance(table, RetrievalTable):
-        if live or (table.results == "run" and results is not None):
-            raise UsageError(_NEEDS_RUN)
-        return retrieval_figures(name, table, results, run, tuple(row or ()), out, as_json=as_json)
-    if isinstance(table, AgreementTable):
-        if live or results is None:
-            raise UsageError(
-                f"{name} rests on released judgements, which no pipeline gives: leave out --live"
-            )
-        return _agreement(name, table, results, tuple(row or ()), as_json=as_json)
-    if isinstance(table, QuotesTable | PreferenceTable):
-        if live or results is None:
-            raise UsageError(f"{name} is compared with released files (--results DIR): leave out --live")
-        if isinstance(table, PreferenceTable):
-            return preference_agreement(name, table, results, tuple(row or ()), as_json=as_json)
-        return quotes_figures(name, table, results, tuple(row or ()), as_json=as_json)
+        return _other_figures(name, table, results, run, tuple(row or ()), out, live=live, as_json=as_json)
     rows = table.select(tuple(row or ()))
     figures: dict[str, Figures] = {}
     scoring = Scoring()
@@ -186,6 +166,38 @@ def reproduce(
             console.say(line)
     failed = bool(damaged) or (results is not None and not comparison.reproduced)
     return _code(outcomes) or (ExitCode.FAILED if failed else ExitCode.OK)
+
+
+def _other_figures(
+    name: str,
+    table: AgreementTable | PreferenceTable | QuotesTable | RetrievalTable,
+    results: Path | None,
+    run: str | None,
+    chosen: tuple[str, ...],
+    out: Path,
+    *,
+    live: bool,
+    as_json: bool,
+) -> int:
+    """Print a table of another kind than scores of pipelines; raises UsageError where it cannot be compared
+    with what is given."""
+    from fathoms.extras.papers.tables import AgreementTable, PreferenceTable, RetrievalTable
+
+    if isinstance(table, RetrievalTable):
+        if live or (table.results == "run" and results is not None):
+            raise UsageError(_NEEDS_RUN)
+        return retrieval_figures(name, table, results, run, chosen, out, as_json=as_json)
+    if live or results is None:
+        raise UsageError(
+            f"{name} rests on released judgements, which no pipeline gives: leave out --live"
+            if isinstance(table, AgreementTable)
+            else f"{name} is compared with released files (--results DIR): leave out --live"
+        )
+    if isinstance(table, AgreementTable):
+        return _agreement(name, table, results, chosen, as_json=as_json)
+    if isinstance(table, PreferenceTable):
+        return preference_agreement(name, table, results, chosen, as_json=as_json)
+    return quotes_figures(name, table, results, chosen, as_json=as_json)
 
 
 def _agreement(

@@ -12,54 +12,60 @@ from fathoms.cli.options import Json
 from fathoms.config import suggest
 from fathoms.errors import DataError, ExitCode, UsageError
 
+Facts = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FACTS", help="A CSV file with document, page, field, value (and unit).", show_default=False
+    ),
+]
+Out = Annotated[
+    Path,
+    typer.Option("--out", help="The question file to create (.json, .jsonl, .csv).", show_default=False),
+]
+About = Annotated[
+    str | None,
+    typer.Option(
+        "--about",
+        metavar="FIELD",
+        help="The field that says what a document is about, such as station; else questions ask for"
+        " documents.",
+        show_default=False,
+    ),
+]
+Dated = Annotated[
+    str | None,
+    typer.Option(
+        "--dated",
+        metavar="FIELD",
+        help="The field with the date of a document: of several on one thing, the latest counts.",
+        show_default=False,
+    ),
+]
+N = Annotated[int, typer.Option("--n", min=1, help="How many questions to make.")]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--rule",
+        help="count, list, sum, argmax, compare, changed or contradiction; by default all (repeatable).",
+    ),
+]
+Least = Annotated[int, typer.Option("--least", min=1, help="The fewest documents that an answer rests on.")]
+Most = Annotated[
+    int | None, typer.Option("--most", min=1, help="The most documents that an answer rests on.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Decides which questions are taken.")]
+
 
 def from_facts(
-    facts: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FACTS",
-            help="A CSV file with document, page, field, value (and unit).",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", help="The question file to create (.json, .jsonl, .csv).", show_default=False),
-    ],
-    about: Annotated[
-        str | None,
-        typer.Option(
-            "--about",
-            metavar="FIELD",
-            help="The field that says what a document is about, such as station; else questions ask for"
-            " documents.",
-            show_default=False,
-        ),
-    ] = None,
-    dated: Annotated[
-        str | None,
-        typer.Option(
-            "--dated",
-            metavar="FIELD",
-            help="The field with the date of a document: of several on one thing, the latest counts.",
-            show_default=False,
-        ),
-    ] = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="How many questions to make.")] = 20,
-    rules: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--rule",
-            help="count, list, sum, argmax, compare, changed or contradiction; by default all (repeatable).",
-        ),
-    ] = None,
-    least: Annotated[
-        int, typer.Option("--least", min=1, help="The fewest documents that an answer rests on.")
-    ] = 2,
-    most: Annotated[
-        int | None, typer.Option("--most", min=1, help="The most documents that an answer rests on.")
-    ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Decides which questions are taken.")] = 0,
+    facts: Facts,
+    out: Out,
+    about: About = None,
+    dated: Dated = None,
+    n: N = 20,
+    rules: Rules = None,
+    least: Least = 2,
+    most: Most = None,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> int:
     """Make questions over many documents, with gold answers that are computed from a table of facts.
