@@ -97,9 +97,9 @@ class RunTexts:
         """Return the stages that are known for at least one question of a run; `with_prompts` says
         whether any record may hold a prompt.
 
-        Reading stops as soon as all stages have been seen that can be.
+        Reading stops as soon as all stages have been seen that a record can show.
         """
-        possible = {stage for stage in STAGES[1:] if with_prompts or stage != "prompt"}
+        possible = {"retrieved", "prompt", "answer"} if with_prompts else {"retrieved", "answer"}
         known: set[Stage] = set()
         if self.parsed.documents or self.unread:
             known.add("documents")

@@ -195,6 +195,12 @@ def test_a_document_that_is_not_there_is_unknown_and_one_that_was_unreadable_is_
     assert "documents" in RunTexts({}, ["gold.pdf"]).known_stages([])
 
 
+def test_a_run_without_documents_is_not_read_to_its_end_for_its_stages() -> None:
+    left = iter([record(hit("a"), context="a"), record()])
+    assert RunTexts({}).known_stages(left) == {"retrieved", "prompt", "answer"}
+    assert len(list(left)) == 1
+
+
 def test_left_out_questions_have_no_figures() -> None:
     others = {f"o{n}.pdf": document(f"o{n}.pdf", "nothing") for n in range(4)}
     texts = RunTexts({"gold.pdf": GOLD, **others, "x.pdf": document("x.pdf", "alder")})
