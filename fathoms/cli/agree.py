@@ -221,7 +221,7 @@ def _measure(
     from fathoms.judges.probe import probed
     from fathoms.judges.threshold import threshold_of
     from fathoms.paths import cache_dir
-    from fathoms.report.reliability import reliability_lines, reliability_rows, write_reliability
+    from fathoms.report.reliability import write_reliability
 
     every, judge = read_labels(labels), read_judge(file)
     rows = [row for row in every if row.rubric == "support"]
@@ -272,6 +272,7 @@ def _print_measured(
     probes; `taken` says which claims they rest on, and `no_threshold` why none was chosen."""
     from fathoms.judges.agreement import FIGURES
     from fathoms.judges.journal import damage_sentence
+    from fathoms.report.reliability import reliability_lines, reliability_rows
 
     is_cascade = len(found["others"]) > len(names) - 1
     stages = ["cheap judge", "dear judge"] if is_cascade else []
