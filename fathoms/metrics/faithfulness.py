@@ -7,15 +7,15 @@ from typing import ClassVar, Literal
 
 from fathoms.metrics.claims.base import not_split
 from fathoms.metrics.claims.compared import claim_rows
+from fathoms.metrics.claims.expected import SupportedShare
 from fathoms.metrics.claims.matrix import Grid
 from fathoms.metrics.claims.premises import CONTEXT, Premise, retrieved
-from fathoms.metrics.claims.shares import share_of
-from fathoms.metrics.metric import Facts, JudgedMetric, Need
+from fathoms.metrics.metric import Facts, Need
 from fathoms.metrics.said import judged_text
 from fathoms.types import Claim, Judgement, Record, Score
 
 
-class OfContext(JudgedMetric):
+class OfContext(SupportedShare):
     """Base class of faithfulness under its names: the share of the claims of an answer that the context in
     the prompt supports."""
 
@@ -55,7 +55,7 @@ class OfContext(JudgedMetric):
         matrix = _grid(facts.record, facts.claims[text]).judged(facts.verdicts)
         facts.compared.append(matrix)
         listed = claim_rows([matrix], facts.failures)
-        return share_of(self.name, matrix.supported, {"verdicts": listed} if listed else {"claims": "none"})
+        return self.share(matrix, {"verdicts": listed} if listed else {"claims": "none"})
 
 
 class Faithfulness(OfContext):

@@ -25,6 +25,9 @@ from fathoms.safety.deprecation import warn_of_old_name
 RELEASED = "-released"
 """The end of the name of a metric that counts as the code of its authors does (the option `released`)."""
 
+EXPECTED = "-expected"
+"""The end of the name of a metric that adds up the probabilities of a judge (the option `counts`)."""
+
 
 def _kinds(metrics: Iterable[type[Metric]]) -> tuple[str, ...]:
     """Return the names of metrics."""
@@ -120,6 +123,9 @@ def _by_name(value: Any) -> Any:
         released = kinds.get(value.removesuffix(RELEASED))
         if value not in kinds and released and "released" in released.model_fields:
             return {"kind": value.removesuffix(RELEASED), "released": True}
+        expected = kinds.get(value.removesuffix(EXPECTED))
+        if value not in kinds and expected and "counts" in expected.model_fields:
+            return {"kind": value.removesuffix(EXPECTED), "counts": "expected"}
         if value not in kinds and plugin("metrics", value, Metric) is None:
             raise ValueError(f"there is no metric '{value}'{suggest(value, [*kinds, *sets(), *RETRIEVAL])}")
         return {"kind": value}

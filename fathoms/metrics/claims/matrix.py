@@ -114,6 +114,16 @@ class Matrix:
         return tuple(map(any_true, self.entails))
 
     @cached_property
+    def chances(self) -> tuple[float | None, ...]:
+        """The probability that each claim is supported: that of the premise that most probably does, so that
+        nothing is assumed of how premises depend on one another. `None` if any is missing, unless one is 1;
+        0 without premises."""
+        rows = [[None if one is None else one.p for one in row] for row in self.verdicts]
+        return tuple(
+            None if None in row and 1.0 not in row else max(filter(None, row), default=0.0) for row in rows
+        )
+
+    @cached_property
     def contradicted(self) -> tuple[Truth, ...]:
         """Whether any premise contradicts each claim."""
         return tuple(map(any_true, self.contradicts))

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 
 from fathoms.metrics.claims import premises
 from fathoms.metrics.claims.base import ReleasedMetric, of_one_record
+from fathoms.metrics.claims.expected import SupportedShare
 from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.shares import f1_of, ratio_of, share_of
 from fathoms.metrics.claims.texts import ClaimsOf, claims_of_answer, claims_of_gold
@@ -90,7 +91,7 @@ class RagChecker(ReleasedMetric):
         """Return the score from matrices with claims, in the order of `compared`."""
 
 
-class Precision(RagChecker):
+class Precision(SupportedShare, RagChecker):
     """The share of the claims of the answer that the gold answer entails."""
 
     compared = (answer_by_gold,)
@@ -100,10 +101,10 @@ class Precision(RagChecker):
     def count(self, *matrices: Matrix) -> Score:
         """Return the share of claims that the gold answer entails."""
         (answer,) = matrices
-        return share_of(self.name, answer.supported, {"verdicts": answer.listed})
+        return self.share(answer, {"verdicts": answer.listed})
 
 
-class Recall(RagChecker):
+class Recall(SupportedShare, RagChecker):
     """The share of the claims of the gold answer that the answer entails; 0 for an empty answer."""
 
     of_answer, of_gold = False, True
@@ -114,10 +115,10 @@ class Recall(RagChecker):
     def count(self, *matrices: Matrix) -> Score:
         """Return the share of the gold answer's claims that the answer entails."""
         (gold,) = matrices
-        return share_of(self.name, gold.supported, {"verdicts": gold.listed})
+        return self.share(gold, {"verdicts": gold.listed})
 
 
-class F1(RagChecker):
+class F1(SupportedShare, RagChecker):
     """The harmonic mean of precision and recall of a question, which are among the parts; 0 if both are 0."""
 
     of_gold = True
@@ -132,7 +133,7 @@ class F1(RagChecker):
 
     def count(self, *matrices: Matrix) -> Score:
         """Return the harmonic mean of precision and recall."""
-        precision, recall = (share_of(self.name, matrix.supported) for matrix in matrices)
+        precision, recall = map(self.share, matrices)
         return f1_of(self.name, precision, recall)
 
 
@@ -143,7 +144,7 @@ class _OfRetrieval(RagChecker):
     needs: ClassVar[tuple[Need, ...]] = ("answer", "hits")
 
 
-class ClaimRecall(_OfRetrieval):
+class ClaimRecall(SupportedShare, _OfRetrieval):
     """The share of the claims of the gold answer that any retrieved passage entails."""
 
     of_answer = False
@@ -154,7 +155,7 @@ class ClaimRecall(_OfRetrieval):
     def count(self, *matrices: Matrix) -> Score:
         """Return the share of the gold answer's claims that any passage entails."""
         (gold,) = matrices
-        return share_of(self.name, gold.supported, {"verdicts": gold.listed})
+        return self.share(gold, {"verdicts": gold.listed})
 
 
 class ContextPrecision(_OfRetrieval):
@@ -265,7 +266,7 @@ class SelfKnowledge(_Unfaithful):
         return share_of(self.name, [all_true(gold, negated(hits)) for gold, hits in pairs])
 
 
-class Faithfulness(_OfRetrieval):
+class Faithfulness(SupportedShare, _OfRetrieval):
     """The share of the claims of the answer that any retrieved passage entails. Unlike `faithfulness`, each
     passage is judged by itself, not the whole context."""
 
@@ -277,7 +278,7 @@ class Faithfulness(_OfRetrieval):
     def count(self, *matrices: Matrix) -> Score:
         """Return the share of claims that any passage entails."""
         (answer,) = matrices
-        return share_of(self.name, answer.supported, {"verdicts": answer.listed})
+        return self.share(answer, {"verdicts": answer.listed})
 
 
 RAGCHECKER: tuple[type[RagChecker], ...] = (

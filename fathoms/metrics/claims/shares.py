@@ -8,6 +8,7 @@ from fathoms.metrics.claims.truth import Truth
 from fathoms.types import Score
 
 Parts = dict[str, float | None]
+NO_PROBABILITY = "claims without a probability, which are in no expected count"
 
 
 def share_of(
@@ -20,6 +21,29 @@ def share_of(
     none or for all of the unjudged items. The value is `None` if there is no item, or none was judged.
     """
     return ratio_of(metric, [(value, True) for value in holds], why, items)
+
+
+def expected_share(
+    metric: str, chances: Sequence[float | None], why: Mapping[str, object] | None = None
+) -> Score:
+    """Return the expected share of supported claims: the mean of the probabilities that each is supported.
+
+    A claim without a probability counts as unjudged, also where it has a label: it is in no value, widens
+    `lowest` and `highest`, and is counted by itself. The value is `None` if no claim has one.
+    """
+    known = [one for one in chances if one is not None]
+    top, unknown = sum(known), len(chances) - len(known)
+    parts: Parts = {
+        "claims": len(chances),
+        "supported": top,
+        "unjudged": unknown,
+        "lowest": top / len(chances) if chances else None,
+        "highest": (top + unknown) / len(chances) if chances else None,
+    }
+    if unknown:
+        parts[NO_PROBABILITY] = unknown
+    value = top / len(known) if known else None
+    return Score(metric=metric, value=value, n=len(known), parts=parts, why=dict(why or {}))
 
 
 def ratio_of(
