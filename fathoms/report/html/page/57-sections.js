@@ -10,7 +10,7 @@ function sectionChart(title, { axis, ticks, lines: drawn, what }, room) {
     s('line', { x1: left, x2: room - right, y1: round(y(value)), y2: round(y(value)), class: 'rail' }),
     s('text', { x: left - 6, y: round(y(value) + 4), class: 'tick end' }, measured(value)),
   ]);
-  const width = (room - left - right) / ticks.length - 6;
+  const width = (room - left - right) / ticks.length - 1;
   const names = Object.entries(drawn).slice(0, SHAPES.length);
   const paths = names.map(([name, points], nth) => {
     const found = ticks
@@ -54,12 +54,16 @@ function linesLeftOut({ lines: drawn }) {
   return h('p.small', {}, `${plural(more, 'more line is', 'more lines are')} in the table only.`);
 }
 
+/** A cell whose interval stays on one line. */
+const unbroken = (cell) =>
+  cell.split(/(\[[^\]]*\])/).map((part, at) => (at % 2 ? h('span.unbroken', {}, said(part, 200)) : said(part, 200)));
+
 /** A table with its notes. */
 const sectionTable = ({ title, header, rows, notes }) => [
   table(
     title,
     header.map((name) => said(name, 60)),
-    rows.map((row) => row.map((cell) => said(cell, 200))),
+    rows.map((row) => row.map(unbroken)),
     { seen: false },
   ),
   h('ul.notes', {}, notes.map((note) => h('li', {}, said(note, 600)))),
