@@ -7,6 +7,7 @@ dies, another worker does the item.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections import Counter, deque
@@ -20,6 +21,7 @@ from fathoms.executors import Cluster, OnDone, OnPage, Work
 from fathoms.extras.cluster.connection import connected
 from fathoms.extras.cluster.state import look_at
 from fathoms.extras.cluster.worker import Failed, RayWorker, identity_of
+from fathoms.runs.events import happened
 
 I = TypeVar("I")  # noqa: E741
 O = TypeVar("O")  # noqa: E741
@@ -68,7 +70,7 @@ class RayExecutor(Cluster):
         left = len(items)
         try:
             while left:
-                self._hire(ray, left)
+                self._hire(ray, left, job)
                 self._give(job)
                 for at, seconds in self._collect(ray, job):
                     left -= 1
@@ -106,11 +108,12 @@ class RayExecutor(Cluster):
         while self._crew:
             self._crew.pop().end()
 
-    def _hire(self, ray: Any, left: int) -> None:
-        """Ask for workers until there are as many as processors or items that are left."""
+    def _hire(self, ray: Any, left: int, job: _Job) -> None:
+        """Ask for workers until there are as many as items that are left, or as processors on which none has
+        failed to start: one badly installed machine is done without."""
         if len(self._crew) < left and time.monotonic() - self._counted > _RECOUNT:
             self._count(ray)
-        while len(self._crew) < min(self._processors, left):
+        while len(self._crew) < min(max(1, self._processors - job.failed_starts), left):
             self._crew.append(_Member(ray))
 
     def _give(self, job: _Job) -> None:
@@ -134,7 +137,7 @@ class RayExecutor(Cluster):
                 raise  # a mistake in the code of fathoms, with the worker's own traceback
             except ray.exceptions.RayError as error:
                 self._crew.remove(member)
-                job.died(ray, member, error)
+                job.died(ray, member, error, self._crew)
             else:
                 member.free(answer)
                 if at is not None:
@@ -155,7 +158,7 @@ class _Job:
         self.waiting = deque(range(len(items)))
         self.outcomes: dict[int, Any] = {}
         self._deaths: Counter[int] = Counter()
-        self._failed_starts = 0
+        self.failed_starts = 0
         self._seen = time.monotonic()
 
     def ended(self, at: int, answer: Any) -> None:
@@ -164,19 +167,27 @@ class _Job:
             raise error_of(*answer)
         self.outcomes[at] = self.work.received(self.items[at], answer)
 
-    def died(self, ray: Any, member: _Member, error: Exception) -> None:
+    def died(self, ray: Any, member: _Member, error: Exception, others: Sequence[_Member]) -> None:
         """Note that a worker is gone. Its item waits again, and is given up after so many deaths for which no
-        machine is to blame."""
+        machine is to blame. Workers that cannot start are told of once, and end the work where there are no
+        others."""
         member.end()
         at = member.at
         if at is None:
-            self._failed_starts += getattr(error, "actor_init_failed", False)
-            if self._failed_starts >= ATTEMPTS:
-                why = str(error).strip().splitlines()[-1].strip()
+            failed = getattr(error, "actor_init_failed", False)
+            self.failed_starts += failed
+            why = str(error).strip().splitlines()[-1].strip()
+            if self.failed_starts >= ATTEMPTS and not others:
                 raise ServerError(
                     f"execution: no worker of the Ray cluster can start ({why}): install the same fathoms on"
                     " all machines"
                 ) from None
+            if failed and self.failed_starts == 1:
+                message = (
+                    f"a worker of the Ray cluster cannot start ({why}): the work goes on without it; install"
+                    " the same fathoms on all machines"
+                )
+                happened("cluster-worker", level=logging.WARNING, message=message)
             return
         alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
         self._deaths[at] += member.node in alive
