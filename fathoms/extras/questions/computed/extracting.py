@@ -161,7 +161,8 @@ def _read_facts(reply: str, known: Mapping[str, str]) -> list[Fact] | None:
         field = known.get(folded(said["field"]))
         if field and said["value"] and folded(said["value"]) != _NOT_GIVEN:
             page = int(said["page"]) if said["page"].isdecimal() and len(said["page"]) < 9 else 0
-            found.append(Fact("", page, field, said["value"], said["unit"]))
+            value = said["value"].removesuffix(said["unit"]).strip() or said["value"]
+            found.append(Fact("", page, field, value, said["unit"]))
     return found
 
 
