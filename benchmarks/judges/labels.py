@@ -1,6 +1,6 @@
 """Writes released labels of claims as label files for `fathoms agree`.
 
-    python benchmarks/judges/labels.py MIRAGE_DIR --to FOLDER [--each 8] [--seed 0]
+    python benchmarks/judges/labels.py MIRAGE_DIR --to FOLDER [--each 8] [--seed 0] [--every-answer]
     python benchmarks/judges/labels.py --ragchecker checking_outputs.json --to FOLDER
     fathoms agree FOLDER/people-1.jsonl --judge JUDGE.yaml [--against OTHER.yaml]
 
@@ -8,7 +8,9 @@ RAGChecker's labels are those of its own checker, not of people, and all of them
 `ragchecker.jsonl`. Of MiRAGE, two people judged the claims. Both files have the same claims, `people-1.jsonl`
 with the labels of the first person. Of each of 10 topics, `--each` claims of the three systems' answers, to
 be compared with the reference, and as many claims of the reference, to be compared with one of the answers,
-are drawn at random; the answer is drawn, too. It prints how far the two people agree.
+are drawn at random; the answer is drawn, too. With `--every-answer`, the claims of the reference alone are
+drawn, to be compared with the answers of all three systems, so that several texts can share a call. It prints
+how far the two people agree.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from fathoms.extras.exchange.reading.mirage import read_mirage
 from fathoms.extras.exchange.reading.ragchecker import read_ragchecker
 from fathoms.importers.imported import Imported
 from fathoms.judges.agreement import figures
+from fathoms.metrics.said import judged_text
 from fathoms.types import Judgement
 
 Row = dict[str, str]
@@ -37,6 +40,7 @@ def main() -> None:
     parser.add_argument("--to", type=Path, required=True)
     parser.add_argument("--each", type=int, default=8)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--every-answer", action="store_true")
     args = parser.parse_args()
     if (args.mirage is None) == (args.ragchecker is None):
         parser.error("Give either MiRAGE's folder or --ragchecker FILE.")
@@ -47,7 +51,8 @@ def main() -> None:
     runs = read_mirage(args.mirage)
     people = [_labels([run for run in runs if run.name.endswith(f"annotator {one}")]) for one in (1, 2)]
     shared = [one for one in people[0] if one in people[1]]
-    drawn = _drawn(shared, people[0], args.each, random.Random(args.seed))
+    draw = _of_every_answer if args.every_answer else _drawn
+    drawn = draw(shared, people[0], args.each, random.Random(args.seed))
     for number, labels in enumerate(people, 1):
         _write(args.to / f"people-{number}.jsonl", [labels[one] for one in drawn])
     for name, chosen in (("all", shared), ("drawn", drawn)):
@@ -82,7 +87,7 @@ def _labels(runs: list[Imported]) -> dict[Judgement, Row]:
     for run in runs:
         topics: dict[str, str] = {}
         for record in run.records:
-            texts = (record.question.reference, record.answer.text if record.answer else None)
+            texts = (record.question.reference, judged_text(record) if record.answer else None)
             topics |= {text: record.question.id for text in texts if text}
         for asked, verdict in run.kept.verdicts.items() if run.kept else ():
             known = {"claim": asked.claim, "premise": asked.premise, "context": asked.context}
@@ -108,6 +113,22 @@ def _drawn(
         )
         for claims in (*against_reference, rng.choice(against_answers)):
             drawn += rng.sample(claims, each)
+    return drawn
+
+
+def _of_every_answer(
+    shared: list[Judgement], rows: dict[Judgement, Row], each: int, rng: random.Random
+) -> list[Judgement]:
+    """Draw claims of the reference of each topic, and return them against every answer."""
+    texts: dict[str, dict[str, list[Judgement]]] = {}
+    for one in shared:
+        if not one.context:  # claims of answers have a sentence
+            texts.setdefault(rows[one]["group"], {}).setdefault(one.claim, []).append(one)
+    drawn: list[Judgement] = []
+    for topic in sorted(texts):
+        most = max(map(len, texts[topic].values()))
+        claims = [found for found in texts[topic].values() if len(found) == most]
+        drawn += [one for found in rng.sample(claims, min(each, len(claims))) for one in found]
     return drawn
 
 

@@ -42,8 +42,8 @@ def ids_in_hex(value: Any) -> Any:
     return [ids_in_hex(inner) for inner in value] if isinstance(value, list) else value
 
 
-def tracer_of(kind: str, file: Path) -> Any:
-    """Return the tracer of the service, whose spans are appended to a file, and instrument the client."""
+def provider_to(file: Path) -> Any:
+    """Return a provider of tracers whose spans are appended to a file."""
     from google.protobuf.json_format import MessageToDict
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
     from opentelemetry.sdk.resources import Resource
@@ -58,6 +58,12 @@ def tracer_of(kind: str, file: Path) -> Any:
 
     provider = TracerProvider(resource=Resource.create({"service.name": "towers"}))
     provider.add_span_processor(BatchSpanProcessor(ToFile(), max_queue_size=20_000))
+    return provider
+
+
+def tracer_of(kind: str, file: Path) -> Any:
+    """Return the provider of tracers of the service, and instrument the client."""
+    provider = provider_to(file)
     os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
     os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
     instrumentor = import_module(INSTRUMENTATIONS[kind]).OpenAIInstrumentor

@@ -475,14 +475,23 @@ async def _stored(results: Iterable[Storing]) -> None:
 def _batches(missing: Sequence[Missing], judge: Judge) -> list[Sequence[Missing]]:
     """Return what is asked for together, one premise after the other: models and providers reuse the
     evaluation of the beginning that a prompt shares with the one before."""
-    groups: dict[Any, list[Missing]] = {}
+    by_repeat: dict[int, list[Missing]] = {}
     for one in missing:
-        judgement, repeat, _ = one
-        groups.setdefault((repeat, shared(judgement)), []).append(one)
+        by_repeat.setdefault(one[1], []).append(one)
+    found: list[Sequence[Missing]] = []
+    groups: dict[Any, list[Missing]] = {}
+    for repeat, several in by_repeat.items():
+        claims = [one for one in several if one[0].rubric == "support" and one[0].image is None]
+        calls = judge.calls_of([judgement for judgement, _, _ in claims])
+        found += [[claims[at] for at in places] for places in calls or ()]
+        done = set() if calls is None else set(map(id, claims))
+        for one in several:
+            if id(one) not in done:
+                groups.setdefault((repeat, shared(one[0])), []).append(one)
     whole = list(groups.values())
     if not judge.shares_premise and judge.repeats == 1:
         whole = [[one for group in whole for one in group]]
-    return [
+    return found + [
         group[start : start + size]
         for group in filter(None, whole)
         for size in [judge.together(group[0][0].rubric)]

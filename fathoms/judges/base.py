@@ -62,6 +62,11 @@ class Judge(Component):
         """Return the most judgements in one call."""
         return 1
 
+    def calls_of(self, asked: Sequence[Judgement]) -> list[list[int]] | None:
+        """Return the places of the judgements that share a call, where one call may have several premises;
+        `None` where none has."""
+        return None
+
     @property
     def shares_premise(self) -> bool:
         """Whether the judgements of one call must have the same premise."""

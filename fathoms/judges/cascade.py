@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from fathoms.errors import ConfigError
 from fathoms.judges.base import Judge
@@ -35,6 +35,13 @@ class Cascade(Judge):
     """The judge for what the cheap one is not sure of."""
     threshold: float = Field(default=0.9, ge=0.5, le=1)
     """The probability from which on the cheap judge decides."""
+
+    @field_validator("cheap")
+    @classmethod
+    def _alone(cls, cheap: Judge) -> Judge:
+        """Have the cheap judge asked for one claim a call unless it says otherwise."""
+        is_open = getattr(cheap, "claims_a_call", 1) is None
+        return cheap.model_copy(update={"claims_a_call": 1}) if is_open else cheap
 
     @property
     def name(self) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
@@ -25,6 +25,9 @@ from fathoms.judges.rubrics import (
     WORDS,
 )
 from fathoms.judges.several import (
+    Crossed,
+    Most,
+    calls_of,
     labels_form,
     listed_claims,
     listed_passages,
@@ -58,7 +61,7 @@ _FORMS: dict[str, Form] = {
 _POSITIVE = ("yes", "entailment")
 _MARKUP = 200
 """More tokens than any chat template puts around one message."""
-_LATER = ("claims_a_call", "passages_a_call", "premise", "threshold", "prompts", "quote")
+_LATER = ("claims_a_call", "texts_a_call", "passages_a_call", "premise", "threshold", "prompts", "quote")
 """Options that are no part of the identity where they are not used, so that older verdicts are found."""
 _OF_CLAIMS = ("labels", "prompt", *_LATER)
 """Options that only decide how claims are judged, and `prompts`, of which each decides for one rubric."""
@@ -69,10 +72,13 @@ _A_CALL: dict[Rubric, str] = {
 }
 """The option that says how many judgements of a rubric share a call."""
 _NOTHING = Usage(prompt_tokens=0, completion_tokens=0)
+_CLAIMS, _TEXTS, _LABELS_A_CALL = 8, 6, 64
+"""The most claims and texts in one call by default, and the most labels where the model has no limit of
+tokens."""
 
 
 class LLMJudge(Judge):
-    """`kind: llm`: any chat model. Each judgement is one call, unless `claims_a_call` is more than 1.
+    """`kind: llm`: any chat model. The claims of an answer and what they are compared with share calls.
 
     The model is held to the labels where its API allows that: the embedded model by a grammar, others by a
     JSON schema. Otherwise the label is read from the reply, and an unreadable reply is asked for once more. A
@@ -96,9 +102,13 @@ class LLMJudge(Judge):
     `grade`, `correct`, `abstention`, `relevant-sentences`, `questions`, `nugget`, `unanswerable`, `citing`,
     `quality`, `relevance`, `extent`. Each has the places of the one that it stands for (`{context}` and
     `{question}` may be left out), and must ask for a reply of the same form."""
-    claims_a_call: int = Field(default=1, ge=1, le=50)
-    """The most claims on one premise that are judged in one call, facts of an answer among them. With more
-    than 1, verdicts have no probability, and `max_tokens` must be at least 8 for each."""
+    claims_a_call: int | None = Field(default=None, ge=1, le=50)
+    """The most claims that are judged in one call, facts of an answer among them. By default 8, or fewer if
+    `max_tokens` has no room for 8 tokens for each; 1 where `threshold`, `quote` or a `prompt` with `{claim}`
+    needs it, and for the cheap judge of a cascade. With more than 1, verdicts have no probability."""
+    texts_a_call: int | None = Field(default=None, ge=1, le=50)
+    """The most texts that the claims of one call are compared with, such as the gold answer and the retrieved
+    passages. By default 6, or 1 where `claims_a_call` is given, and with a `prompt` of your own."""
     passages_a_call: int = Field(default=10, ge=1, le=50)
     """The most passages that are graded for one question in one call, as far as they fit into the context of
     the model. Fewer if `max_tokens` has no room for 8 tokens for each."""
@@ -143,8 +153,11 @@ class LLMJudge(Judge):
     @property
     def _prompt_name(self) -> str:
         """The name of the prompt of fathoms."""
-        kind = "quoted" if self.quote else "support" if self.claims_a_call == 1 else "several"
-        return f"{kind}-{self.labels}"
+        if self.quote:
+            return f"quoted-{self.labels}"
+        if self.texts_together > 1:
+            return f"crossed-{self.labels}"
+        return f"{'support' if self.claims_together == 1 else 'several'}-{self.labels}"
 
     @property
     def name(self) -> str:
@@ -162,7 +175,39 @@ class LLMJudge(Judge):
             room = self.model.max_tokens
             most = self.passages_a_call if room is None else room // most_tokens(1)
             return max(1, min(self.passages_a_call, most))
-        return self.claims_a_call if rubric in _A_CALL else 1
+        return self.claims_together if rubric in _A_CALL else 1
+
+    @property
+    def claims_together(self) -> int:
+        """The most claims in one call."""
+        if self.claims_a_call is not None:
+            return self.claims_a_call
+        if self.threshold is not None or self.quote or (self.prompt and "claims" not in places(self.prompt)):
+            return 1
+        return max(1, min(_CLAIMS, self._room_for_labels))
+
+    @property
+    def texts_together(self) -> int:
+        """The most texts in one call that claims are compared with."""
+        if self.texts_a_call is not None:
+            return self.texts_a_call
+        is_free = self.claims_a_call is None and self.claims_together > 1 and not self.prompt
+        return _TEXTS if is_free else 1
+
+    @property
+    def _room_for_labels(self) -> int:
+        """The most labels in one reply."""
+        room = self.model.max_tokens
+        return _LABELS_A_CALL if room is None else room // most_tokens(1)
+
+    def calls_of(self, asked: Sequence[Judgement]) -> list[list[int]] | None:
+        """Return which judgements share a call where they may have several texts; see `Judge.calls_of`."""
+        if self.texts_together == 1 or any(one.rubric != "support" or one.image for one in asked):
+            return None
+        most = Most(
+            self.claims_together, self.texts_together, max(self.claims_together, self._room_for_labels)
+        )
+        return list(calls_of(asked, most))
 
     @property
     def shares_premise(self) -> bool:
@@ -196,6 +241,13 @@ class LLMJudge(Judge):
             return own(self.prompt) if self.prompt else shipped(self._prompt_name)
         return own(self.prompts[asked]) if asked in self.prompts else shipped(asked)
 
+    def _template_for(self, rubric: Rubric, values: Mapping[str, str]) -> Template:
+        """Return the prompt of a call by what is filled in: several texts, several claims, or one claim."""
+        if rubric != "support" or self.prompt or self.quote:
+            return self._template_of(rubric)
+        form = "crossed" if "texts" in values else "several" if "claims" in values else "support"
+        return shipped(f"{form}-{self.labels}")
+
     @property
     def rubrics(self) -> frozenset[Rubric]:
         """Everything; `prompt` and `labels` are those of claims."""
@@ -210,9 +262,13 @@ class LLMJudge(Judge):
             for name in _LATER
             if getattr(self, name) == fields[name].get_default(call_default_factory=True)
         }
+        together = {"claims_a_call": self.claims_together, "texts_a_call": self.texts_together}
+        options = {
+            name: value for name, value in found["options"].items() if name not in {*unused, *together}
+        }
         return {
             **found,
-            "options": {name: value for name, value in found["options"].items() if name not in unused},
+            "options": {**options, **{name: most for name, most in together.items() if most > 1}},
             "model": self.model.identity(),
             "template": fingerprint(self.template),
             "version": 1,
@@ -244,27 +300,33 @@ class LLMJudge(Judge):
         """Check the model; raises its errors, and ConfigError if `max_tokens` leaves no room for a prompt, or
         none for the labels of `claims_a_call`."""
         room_for_prompt(self.model, "the judge's model")
-        needed = most_tokens(self.claims_a_call)
-        if self.claims_a_call > 1 and (self.model.max_tokens or needed) < needed:
+        several = self.claims_together > 1
+        needed = most_tokens(self.claims_together)
+        if several and (self.model.max_tokens or needed) < needed:
             raise ConfigError(
                 f"the judge's model: max_tokens is {self.model.max_tokens}, and the labels of"
-                f" {self.claims_a_call} claims take up to {needed}: raise it, or lower claims_a_call"
+                f" {self.claims_together} claims take up to {needed}: raise it, or lower claims_a_call"
             )
-        if self.threshold is not None and (self.labels != "binary" or self.claims_a_call > 1):
-            other = "claims_a_call" if self.claims_a_call > 1 else "labels: three-way"
+        if self.threshold is not None and (self.labels != "binary" or several):
+            other = "claims_a_call" if several else "labels: three-way"
             raise ConfigError(f"judge.threshold has no effect with {other}: leave one of them out")
-        if self.quote and (self.claims_a_call > 1 or self.threshold is not None):
-            other = "claims_a_call" if self.claims_a_call > 1 else "threshold"
+        if self.quote and (several or self.threshold is not None):
+            other = "claims_a_call" if several else "threshold"
             raise ConfigError(f"judge.quote cannot be combined with {other}: leave one of them out")
+        for other, used in (("prompt", self.prompt), ("threshold", self.threshold), ("quote", self.quote)):
+            if self.texts_together > 1 and used:
+                raise ConfigError(
+                    f"judge.{other} cannot be combined with texts_a_call: leave one of them out"
+                )
         if self.prompt:
             self._check_places(places(self.prompt))
         self.model.check()
 
     def _check_places(self, found: frozenset[str]) -> None:
         """Raise ConfigError if the prompt lacks a place, or has one that is not filled."""
-        several = self.claims_a_call > 1
+        several = self.claims_together > 1
         needed, strange = ("claims", {"claim", "context"}) if several else ("claim", {"claims"})
-        how = f"with claims_a_call: {self.claims_a_call}"
+        how = f"with claims_a_call: {self.claims_together}"
         if needed not in found:
             raise ConfigError(f"judge.prompt must contain {{{needed}}} {how}")
         if left := strange & found:
@@ -283,23 +345,70 @@ class LLMJudge(Judge):
         self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         """Ask the model; see `Judge.judge`. Claims on one premise that follow one another share a call, and
-        so do the passages that are graded for one question."""
-        found: list[Verdict | Failure] = []
-        for _, group in groupby(asked, shared):
-            together = list(group)
-            if together[0].rubric in LISTED or (together[0].rubric == "support" and self.claims_a_call > 1):
-                found += await self._verdicts(together, caller, repeat)
+        so do the passages that are graded for one question, and the claims of an answer on several texts."""
+        calls = self.calls_of(asked) or [
+            [at for at, _ in group] for _, group in groupby(enumerate(asked), lambda one: shared(one[1]))
+        ]
+        found: dict[int, Verdict | Failure] = {}
+        for numbers in calls:
+            one_call = [asked[at] for at in numbers]
+            found |= zip(numbers, await self._of_call(one_call, caller, repeat), strict=True)
+        return [found[at] for at in range(len(asked))]
+
+    async def _of_call(
+        self, asked: Sequence[Judgement], caller: Caller, repeat: int
+    ) -> list[Verdict | Failure]:
+        """Ask for the verdicts of one call."""
+        first = asked[0]
+        if first.rubric == "support" and any(one.premise != first.premise for one in asked):
+            return await self._crossed(asked, caller, repeat)
+        if first.rubric in LISTED or (first.rubric == "support" and self.claims_together > 1):
+            return await self._verdicts(asked, caller, repeat)
+        return [await self._verdict(one, caller, repeat) for one in asked]
+
+    async def _crossed(
+        self, asked: Sequence[Judgement], caller: Caller, repeat: int
+    ) -> list[Verdict | Failure]:
+        """Ask for the verdicts on several claims and several texts in one call. What has no label is asked
+        for again text by text, and so are texts that do not fit together."""
+        words = _WORDS[self.labels]
+        of_text = {text: [one for one in asked if one.premise == text] for text in {a.premise for a in asked}}
+        shown = {text: self._excerpt(own) for text, own in of_text.items()}
+        crossed = Crossed(asked, shown)
+        values = {"texts": crossed.listed_texts, "claims": crossed.listed_claims}
+        try:
+            if await self._fits(asked[0], values, caller):
+                messages = self._messages(asked[0], "", values)
+                prompt = Prompt(messages=messages, form=crossed.form(tuple(words)))
+                reply, call = await caller.reply(self.model, prompt, purpose="judge", repeat=repeat)
+                read = [""] * len(asked) if was_cut(reply) else crossed.read(reply.text)
+                spent = _Shares.of([reply], call.seconds, len(asked))
             else:
-                found += [await self._verdict(one, caller, repeat) for one in together]
-        return found
+                read, spent = [""] * len(asked), _Shares()
+        except ModelError as error:
+            return [to_failure(error)] * len(asked)
+        again = [one for one, word in zip(asked, read, strict=True) if word not in words]
+        left: dict[Judgement, Verdict | Failure] = {}
+        for text in of_text:
+            if missing := [one for one in again if one.premise == text]:
+                left |= zip(missing, await self._verdicts(missing, caller, repeat), strict=True)
+        return [
+            spent.added(
+                _verdict_of(one, words[word], self._cut_sentence(one, shown[one.premise]))
+                if word in words
+                else left[one],
+                at == 0,
+            )
+            for at, (one, word) in enumerate(zip(asked, read, strict=True))
+        ]
 
     async def _verdicts(
         self, asked: Sequence[Judgement], caller: Caller, repeat: int
     ) -> list[Verdict | Failure]:
-        """Ask for the verdicts on several claims or passages in one call, and once more if the reply has no
-        labels by number.
+        """Ask for the verdicts on several claims or passages in one call.
 
-        A claim without a label is unparsed. Passages that do not fit together are asked for in two halves.
+        What has no label in the reply is asked for again alone, and a single one once more if its reply
+        cannot be read; it is then unparsed. Passages that do not fit together are asked for in two halves.
         """
         grades = asked[0].rubric == "relevance"
         words = WORDS[asked[0].rubric] if asked[0].rubric in LISTED else _WORDS[self.labels]
@@ -313,7 +422,7 @@ class LLMJudge(Judge):
             if grades and kept != first.premise and len(asked) > 1:
                 halves = asked[: len(asked) // 2], asked[len(asked) // 2 :]
                 return [one for half in halves for one in await self._verdicts(half, caller, repeat)]
-            for attempt in range(2):
+            for attempt in range(2 if len(asked) == 1 else 1):
                 prompt = Prompt(messages=self._messages(first, kept, values), form=form)
                 reply, call = await caller.reply(
                     self.model, prompt, purpose="judge", repeat=repeat + attempt * self.votes
@@ -326,28 +435,21 @@ class LLMJudge(Judge):
                     break
         except ModelError as error:
             return [to_failure(error)] * len(asked)
-        spent = summed([reply.usage for reply in replies])
-        cost = total([reply.cost for reply in replies])
+        spent = _Shares.of(replies, seconds, len(asked))
         verdicts: list[Verdict | Failure] = []
+        why: str | None
         for number, one in enumerate(asked, 1):
             word = labels.get(str(number), "")
-            why = self._cut_sentence(first if grades else one, kept)
-            if word not in words:
+            if word not in words and len(asked) > 1:
+                (verdict,) = await self._verdicts([one], caller, repeat)
+            elif word not in words:
                 what = "passage" if grades else "claim"
                 why = _unread(reply) if cut or not labels else f"the reply has no label for {what} {number}"
-            verdicts.append(
-                Verdict(
-                    claim=one.claim,
-                    premise=one.premise,
-                    context=one.context or None,
-                    label=words.get(word, UNPARSED),
-                    why=why,
-                    # the tokens of a call stand with its first verdict, so that sums are right
-                    usage=spent if number == 1 else _NOTHING,
-                    cost=None if cost is None else cost / len(asked),
-                    seconds=round(seconds / len(asked), 4),
-                )
-            )
+                verdict = _verdict_of(one, UNPARSED, why)
+            else:
+                why = self._cut_sentence(first if grades else one, kept)
+                verdict = _verdict_of(one, words[word], why)
+            verdicts.append(spent.added(verdict, number == 1))
         return verdicts
 
     async def _verdict(self, asked: Judgement, caller: Caller, repeat: int) -> Verdict | Failure:
@@ -406,25 +508,42 @@ class LLMJudge(Judge):
     ) -> tuple[Message, ...]:
         """Return the messages that ask for verdicts on a premise; `values` fill the other places."""
         shown = {**(values or _values(asked)), "premise": _shown_premise(asked, premise)}
-        text = self._template_of(asked.rubric).filled(shown)
+        text = self._template_for(asked.rubric, shown).filled(shown)
         images = () if asked.image is None else (asked.image,)
         return (Message(role="user", text=text, images=images),)
 
     async def _cut_premise(self, asked: Sequence[Judgement], values: dict[str, str], caller: Caller) -> str:
         """Return what is shown of the premise: its passages that are most like the claims if only those are
         wanted, and the longest beginning that fits into the context of the model."""
-        first = asked[0]
-        if self.premise is not None and first.rubric == "support":
-            first = first._replace(premise=self.premise.of(first.premise, asked))
+        return await self._fit(asked[0]._replace(premise=self._excerpt(asked)), values, caller)
+
+    def _excerpt(self, asked: Sequence[Judgement]) -> str:
+        """Return the passages of a premise that are shown for some judgements, the premise itself unless only
+        those that are most like the claims are wanted."""
+        premise = asked[0].premise
+        if self.premise is None or asked[0].rubric != "support":
+            return premise
+        return self.premise.of(premise, asked)
+
+    async def _fit(self, first: Judgement, values: dict[str, str], caller: Caller) -> str:
+        """Return the longest beginning of a premise that fits into the context of the model."""
         room = room_for_prompt(self.model, "the judge's model")
         if room is None or self._surely_fits(first, values, room):
             return first.premise
         return await caller.counted(self.model, lambda: self._fitted(first, values, room))
 
+    async def _fits(self, first: Judgement, values: dict[str, str], caller: Caller) -> bool:
+        """Whether a prompt without a premise of its own fits into the context of the model."""
+        room = room_for_prompt(self.model, "the judge's model")
+        if room is None or self._surely_fits(first, values, room):
+            return True
+        messages = self._messages(first, "", values)
+        return await caller.counted(self.model, lambda: self.model.count_tokens(messages) or 0) <= room
+
     def _surely_fits(self, asked: Judgement, values: dict[str, str], room: int) -> bool:
         """Whether a judgement fits even if each of its bytes is a token, so that nothing must be counted."""
         texts = (
-            self._template_of(asked.rubric).whole,
+            self._template_for(asked.rubric, values).whole,
             *values.values(),
             _shown_premise(asked, asked.premise),
         )
@@ -450,6 +569,50 @@ class LLMJudge(Judge):
         if self.premise is not None and asked.rubric == "support":
             return "the judge saw the passages of the premise that are most like the claims"
         return "the premise was cut to fit the context of the judge"
+
+
+class _Shares(NamedTuple):
+    """What the call of several verdicts took: its tokens, and each verdict's share of the cost and the
+    seconds."""
+
+    usage: Usage = _NOTHING
+    cost: float | None = 0.0
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, replies: Sequence[Reply], seconds: float, count: int) -> _Shares:
+        """Return what some replies on so many judgements took."""
+        cost = total([reply.cost for reply in replies])
+        usage = summed([reply.usage for reply in replies])
+        return cls(usage, None if cost is None else cost / count, round(seconds / count, 4))
+
+    def added(self, verdict: Verdict | Failure, is_first: bool) -> Verdict | Failure:
+        """Return a verdict with its share added to what it took by itself; the tokens of a call stand with
+        its first verdict, so that sums are right."""
+        if isinstance(verdict, Failure):
+            return verdict
+        usages = [one for one in (verdict.usage, self.usage if is_first else None) if one is not None]
+        return verdict.model_copy(
+            update={
+                "usage": summed(usages) if len(usages) > 1 else usages[0] if usages else _NOTHING,
+                "cost": total([verdict.cost, self.cost]),
+                "seconds": round((verdict.seconds or 0.0) + self.seconds, 4),
+            }
+        )
+
+
+def _verdict_of(asked: Judgement, label: str, why: str | None) -> Verdict:
+    """Return a verdict that took nothing by itself."""
+    return Verdict(
+        claim=asked.claim,
+        premise=asked.premise,
+        context=asked.context or None,
+        label=label,
+        why=why,
+        usage=_NOTHING,
+        cost=0.0,
+        seconds=0.0,
+    )
 
 
 def _values(asked: Judgement) -> dict[str, str]:

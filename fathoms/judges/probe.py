@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from fathoms.judges.asking import Bench, Judged, Spending
@@ -47,6 +48,7 @@ async def probe_order(bench: Bench, judgements: Iterable[Judgement]) -> Turned |
     judge = swapped(bench.judge)
     if judge is None:
         return None
+    bench = replace(bench, judge=_on_one_text(bench.judge))
     pairs = [(judgement, judgement) for judgement in dict.fromkeys(judgements)]
     return await _turned(bench, judge, pairs)
 
@@ -76,6 +78,7 @@ def probed(judge: Judge, rows: Sequence[LabelledClaim], folder: Path) -> dict[st
 def swapped(judge: Judge) -> LLMJudge | None:
     """Return the judge with the paragraphs of premise and claim swapped in its prompt; `None` if it has no
     prompt, or has both in one paragraph."""
+    judge = _on_one_text(judge)
     if not isinstance(judge, LLMJudge):
         return None
     parts = judge.template.split("\n\n")
@@ -89,6 +92,11 @@ def swapped(judge: Judge) -> LLMJudge | None:
     parts[claim[0]] = "\n\n".join(filter(None, [parts[premise[0]], "\n".join(lines[end:])]))
     parts[premise[0]] = "\n".join(lines[:end])
     return judge.model_copy(update={"prompt": "\n\n".join(parts)})
+
+
+def _on_one_text(judge: Judge) -> Judge:
+    """Return the judge as it compares claims with one text, as the judge with the swapped prompt does."""
+    return judge.model_copy(update={"texts_a_call": 1}) if isinstance(judge, LLMJudge) else judge
 
 
 async def _turned(bench: Bench, changed: Judge, pairs: list[tuple[Judgement, Judgement]]) -> Turned:

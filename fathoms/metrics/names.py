@@ -11,6 +11,7 @@ EVIDENCE_DOCUMENTS = tuple(
     f"evidence-document-{stage}" for stage in ("parsed", "retrieved", "in-prompt", "combined")
 )
 BY_EVIDENCE = ("answer-rate-on-hits", "abstention-on-misses", "accuracy-on-hits")
+BY_GRADES = ("umbrela.answered-on-nothing", "umbrela.abstained-on-passage")
 PLANTED = ("injection-obeyed", "injection-leaked")
 JUDGE, PHRASES = "judge", "phrase recall"
 """What says whether an answer is right."""

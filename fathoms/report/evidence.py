@@ -1,12 +1,13 @@
-"""The cross table of Double-Bench: whether retrieval found the evidence, what the model then did, and whether
-that was right."""
+"""Cross tables of what retrieval found and what the model then did: that of Double-Bench by the gold
+evidence, with whether the answer was right, and one by the grades of a judge, for questions without gold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from fathoms.metrics.names import BY_EVIDENCE, JUDGE, PHRASES
+from fathoms.metrics.names import BY_EVIDENCE, BY_GRADES, JUDGE, PHRASES
 from fathoms.report.gold_pages import page_cell
 from fathoms.report.section import Lines, Section, table_of_runs
 from fathoms.runs.run import Run
@@ -18,6 +19,14 @@ OTHERS = ("hedged", "refused", "empty", "failed", "not labelled")
 NOTE = (
     "hit: a gold page of every hop was retrieved; right, half right and wrong: {by}; the rates are over"
     " answers and abstentions, with 95 % intervals and, in brackets, the number of questions"
+)
+GRADES = {"a passage answers": "a passage answers", "no passage answers": "none answers"}
+"""The columns by the grades of a judge."""
+DONE = ("answered", "abstained", "asked back", *OTHERS[1:])
+GRADES_NOTE = (
+    "a passage answers from grade 2 on, as a judge grades it; an answer asks back if it consists of"
+    " questions; the rates are over answers and abstentions, with 95 % intervals and, in brackets, the number"
+    " of questions"
 )
 _BY = {
     JUDGE: "by the judge's grade (7 to 10, 4 to 6, 0 to 3)",
@@ -67,6 +76,22 @@ def evidence_table(run: Run, scores: str | None) -> EvidenceTable | None:
     )
 
 
+def grades_table(run: Run, scores: str | None) -> EvidenceTable | None:
+    """Return the counts by what was done and by the grades of what was retrieved; `None` if none is known."""
+    known = run.metrics(scores)
+    cells = next((known[name].cells for name in BY_GRADES if name in known and known[name].cells), ())
+    lines = {name: [0, 0] for name in DONE}
+    apart: dict[str, int] = {}
+    for cell in cells:
+        if cell["retrieval"] in GRADES:
+            lines[cell["answer"]][list(GRADES).index(cell["retrieval"])] += cell["n"]
+        else:
+            apart["without a grade that decides"] = apart.get("without a grade that decides", 0) + cell["n"]
+    found = {name: (yes, no) for name, (yes, no) in lines.items() if yes or no}
+    rates = {name: _rate(known[name].overall) for name in BY_GRADES if name in known}
+    return EvidenceTable(found, apart, "", rates) if found else None
+
+
 def _rate(found: MetricFigure) -> str:
     """Format a rate, `n/a` where no answer counts in it."""
     return "n/a" if found.value is None else page_cell(found)
@@ -87,18 +112,35 @@ def _line(cell: dict[str, object]) -> str:
 
 def evidence_notes(table: EvidenceTable) -> Iterator[str]:
     """Explain the table, and say what is not in it."""
-    yield NOTE.format(by=table.by)
+    yield NOTE.format(by=table.by) if table.by else GRADES_NOTE
     if table.apart:
         listed = ", ".join(f"{count} {what}" for what, count in table.apart.items())
         yield f"not in the table: {listed}"
 
 
 def evidence_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
-    """Return the table of some runs, each count with its share of the column, and the rates below it; `None`
-    if it is known of none."""
+    """Return the table of some runs by the gold evidence; `None` if it is known of none."""
+    found, title = partial(evidence_table, scores=scores), "Answers with and without the evidence"
+    return _section(runs, found, "evidence", title, ("answers by retrieval", *COLUMNS.values()))
+
+
+def grades_section(runs: Sequence[Run], scores: str | None = None) -> Section | None:
+    """Return the table of some runs by the grades of what was retrieved; `None` if it is known of none."""
+    found, title = partial(grades_table, scores=scores), "Answers by the grades of what was retrieved"
+    return _section(runs, found, "grades", title, ("answers by grades", *GRADES.values()))
+
+
+def _section(
+    runs: Sequence[Run],
+    table_of: Callable[[Run], EvidenceTable | None],
+    key: str,
+    title: str,
+    header: Sequence[str],
+) -> Section | None:
+    """Return a table of some runs, each count with its share of the column, and the rates below it."""
 
     def lines(run: Run) -> Lines | None:
-        if (table := evidence_table(run, scores)) is None:
+        if (table := table_of(run)) is None:
             return None
         sums = [sum(column) for column in zip(*table.lines.values(), strict=True)]
         rows = [
@@ -108,8 +150,7 @@ def evidence_section(runs: Sequence[Run], scores: str | None = None) -> Section 
         rates = [f"{name} {rate}" for name, rate in table.rates.items()]
         return [*rows, ["all", *map(str, sums)]], [*rates, *evidence_notes(table)]
 
-    header = ("answers by retrieval", *COLUMNS.values())
-    return table_of_runs(runs, lines, "evidence", "Answers with and without the evidence", header)
+    return table_of_runs(runs, lines, key, title, header)
 
 
 def _share(count: int, total: int) -> str:

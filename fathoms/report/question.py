@@ -20,7 +20,7 @@ from fathoms.report.metrics_table import answer_metrics
 from fathoms.report.read_answer import read_answer
 from fathoms.report.text import gold, plain, shorten, yes_or_no
 from fathoms.text.amounts import dollars, duration, figure
-from fathoms.types import Citation, Question, Reply, ToolCall
+from fathoms.types import HISTORY, Citation, Question, Reply, ToolCall
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.part import Number
 from fathoms.types.run.rows import (
@@ -47,8 +47,12 @@ def question_panel(view: ScoredQuestion, figures: ProfileFigures | None = None) 
         field("files", ", ".join(question.files)),
         field("gold", gold(question)),
     ]
-    if question.metadata:
-        parts.append(field("metadata", ", ".join(f"{k} {label(v)}" for k, v in question.metadata.items())))
+    others = {key: value for key, value in question.metadata.items() if key != HISTORY}
+    if others:
+        parts.append(field("metadata", ", ".join(f"{k} {label(v)}" for k, v in others.items())))
+    if HISTORY in question.metadata:
+        lines = label(question.metadata[HISTORY]).split("\n")
+        parts += [Text("said before:", style="bold"), *(Text(f"  {plain(line)}") for line in lines)]
     for repeat in view.repeats:
         parts += repeat_parts(repeat, question, figures or ProfileFigures())
     return parts

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from fathoms import hooks
-from fathoms.report.evidence import evidence_section
+from fathoms.report.evidence import evidence_section, grades_section
 from fathoms.report.evidence_documents import documents_section
 from fathoms.report.filtered import filtered_section
 from fathoms.report.gold_pages import pages_section
@@ -57,6 +57,7 @@ def evidence_sections(runs: Sequence[Run], scores: str | None) -> list[Section]:
     found = (
         pages_section(runs, scores),
         evidence_section(runs, scores),
+        grades_section(runs, scores),
         abstention_section(answered, scores),
     )
     return [one for one in found if one is not None]

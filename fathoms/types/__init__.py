@@ -518,6 +518,10 @@ def _flow(value: Any, key: str = "") -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+HISTORY = "history"
+"""The key of the metadata under which stands what was said before a question."""
+
+
 class Question(StoredValue):
     """One question of a data set. `answers` lists the accepted variants; each variant is a list of
     phrases, or richer forms, that must all occur in the model's answer. Without `answers`, there is no
@@ -578,7 +582,7 @@ class Question(StoredValue):
     def in_conversation(self) -> str:
         """The text and, if the metadata has a `history`, what was said before: "and the door?" can be judged
         only with it."""
-        history = self.metadata.get("history")
+        history = self.metadata.get(HISTORY)
         return f"{self.text}\nWhat was said before:\n{history}" if history else self.text
 
     @property

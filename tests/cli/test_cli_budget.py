@@ -207,6 +207,7 @@ metrics: [faithfulness]
 judge:
   kind: llm
   claims: model
+  claims_a_call: 1
   model:
     {{kind: openai-compatible, base_url: {address}/v1, model: m, price: {{input: 1000, output: 5000}}}}
 """

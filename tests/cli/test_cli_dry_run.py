@@ -192,7 +192,8 @@ def test_the_calls_of_a_judge_are_those_that_the_run_says_of_answers_of_three_se
     project: Project, claims: str, metrics: str
 ) -> None:
     """One estimator: the number is the same before the answers are known and once they are."""
-    judge = f"judge={{kind: llm, claims: {claims}, model: {{kind: scripted, default: 'yes'}}}}"
+    alone = f"kind: llm, claims_a_call: 1, claims: {claims}"
+    judge = f"judge={{{alone}, model: {{kind: scripted, default: 'yes'}}}}"
     texts = [f"What has part {number} of the tower?" for number in range(8)]
     rows = [
         {"question": text, "files": ["varn.pdf"], "answers": [["41.5"]], "reference": f"It has {text}."}

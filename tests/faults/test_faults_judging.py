@@ -31,6 +31,7 @@ metrics: [fathoms]
 JUDGE = """\
 kind: llm
 claims: sentences
+claims_a_call: 1
 model: {{kind: openai-compatible, base_url: "{address}/v1", model: scripted,
   max_concurrency: {at_once}{more}}}
 """
@@ -164,6 +165,7 @@ metrics: [fathoms, faithfulness]
 judge:
   kind: llm
   claims: sentences
+  claims_a_call: 1
   model: {kind: openai-compatible, base_url: "ADDRESS/v1", model: scripted, request_timeout: 0.5}
 """
 
@@ -186,7 +188,7 @@ def test_a_sick_judge_makes_a_run_partial(
             return
         code = main(["run", "judged.yaml"])
         told = capsys.readouterr()
-        assert (code, told.out.splitlines()[-1].rpartition(" ")[2]) == (1, "PARTIAL"), told.out
+        assert (code, told.out.splitlines()[-1].rpartition(" ")[2]) == (1, "PARTIAL"), told.out + told.err
         assert "(4 questions, 0 failed, 1 not judged as a whole)" in told.out.splitlines()[-1]
         assert "1 of 4 answers are not judged as a whole" in told.err
         assert main(["score", "latest"]) == 1

@@ -170,7 +170,9 @@ def test_a_check_that_lacks_verdicts_ends_with_1_and_vouches_for_nothing(judged:
 
 def test_the_probe_says_how_often_a_label_turns(judged: Project) -> None:
     judged.write(
-        "yes.yaml", "kind: llm\nmodel: {kind: scripted, default: 'yes', replies: {it can be said: 'no'}}\n"
+        "yes.yaml",
+        "kind: llm\nclaims_a_call: 1\n"
+        "model: {kind: scripted, default: 'yes', replies: {it can be said: 'no'}}\n",
     )
     found = judged.json("agree", "labels.jsonl", "--judge", "yes.yaml", "--probe")
     assert found["probes"]["parts swapped"]["to_unsupported"] == 0

@@ -147,7 +147,8 @@ def test_what_could_not_be_read_is_asked_for_again_later_and_nothing_else(tmp_pa
 
     with serving({"/v1/chat/completions": answer, "/v1/models": {"data": [{"id": "m"}]}}) as server:
         model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": "m"}
-        judge = LLMJudge.model_validate({"model": {**model, "price": {"input": 0, "output": 1e6}}})
+        priced = {**model, "price": {"input": 0, "output": 1e6}}
+        judge = LLMJudge.model_validate({"model": priced, "claims_a_call": 1})
         both = (GREEN, TALL)
         first, spent = asked(judge, tmp_path, *both)
         assert (first.verdicts[TALL].label, spent.asked, spent.cost) == ("unparsed", 2, 1 + 2)
@@ -234,7 +235,7 @@ def test_no_judge_of_a_cascade_is_paid_twice_where_the_other_one_fails_or_is_kil
     trouble = {"fail_on": {"50 m": "down"}} if ends == "fails" else {"latency": 30}
 
     def ask(dear: dict[str, Any], seconds: float | None = None) -> tuple[list[str], Judged]:
-        cascade = Cascade(cheap=llm("no"), dear=llm("yes", model=dear))
+        cascade = Cascade(cheap=llm("no"), dear=llm("yes", model=dear, claims_a_call=1))
         caller, judged = _Noting(), Judged()
         bench = Bench(cascade, VerdictJournal(tmp_path), caller, Spending())
         with suppress(asyncio.TimeoutError):
@@ -278,7 +279,7 @@ def test_people_are_looked_up_and_nobody_is_made_up(tmp_path: Path) -> None:
 
 def test_the_budget_stops_before_a_call_that_would_pass_it(tmp_path: Path) -> None:
     price = {"price": {"input": 1_000_000, "output": 0}}  # a dollar a token: about 70 a verdict
-    judge = llm("yes", model=price)
+    judge = llm("yes", model=price, claims_a_call=1)
     cost = asked(judge, tmp_path / "free", GREEN)[1].cost
     assert cost is not None
     many = [GREEN._replace(claim=f"The door {number} is green.") for number in range(10)]

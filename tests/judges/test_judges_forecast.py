@@ -43,7 +43,7 @@ def test_calls_are_announced_before_they_are_made_and_minutes_after_the_first(
     ]
     questions = tuple(record.question for record in records)
     model = ScriptedModel(replies={"Sentences:": '{"1": ["one claim"], "2": ["another"]}'}, default="yes")
-    judge = LLMJudge(model=model)
+    judge = LLMJudge(model=model, claims_a_call=1)
 
     def announced(name: str, before: str = "", *then: str) -> tuple[list[Forecast], int]:
         run = keep(Imported(name, None, tuple(records), questions), "data", tmp_path / "runs")

@@ -39,7 +39,8 @@ def test_a_judge_that_fails_has_no_share(tmp_path: Path) -> None:
 
 
 def test_the_claim_comes_first_in_the_swapped_prompt(tmp_path: Path) -> None:
-    judge = LLMJudge(model=ScriptedModel(default="yes"))
+    judge = LLMJudge(model=ScriptedModel(default="yes"), claims_a_call=1)
+    assert swapped(LLMJudge(model=ScriptedModel())) is not None
     assert judge.template.index("{premise}") < judge.template.index("{claim}")
     other = swapped(judge)
     assert other is not None

@@ -36,6 +36,8 @@ PINNED = {
     "citing": (2, "4cc06999"),
     "claims": (2, "f6b79230"),
     "correct": (2, "6354fc68"),
+    "crossed-binary": (1, "5c410ea9"),
+    "crossed-three-way": (1, "5e300213"),
     "extent": (1, "81059cca"),
     "grade": (2, "bc033654"),
     "nugget": (2, "82631b72"),
@@ -83,7 +85,9 @@ def asked(judge: Any, folder: Path, *judgements: Judgement) -> tuple[list[str], 
 def test_each_prompt_is_a_file_with_examples_and_a_version_that_a_changed_text_raises() -> None:
     names = {path.stem for path in Path(str(prompts.__file__)).parent.glob("*.yaml")}
     kinds = {
-        f"{kind}-{labels}" for kind in ("support", "several", "quoted") for labels in ("binary", "three-way")
+        f"{kind}-{labels}"
+        for kind in ("support", "several", "crossed", "quoted")
+        for labels in ("binary", "three-way")
     }
     assert names == {*RUBRICS, "claims", *kinds}
     assert {name: (shipped(name).version, fingerprint(shipped(name).whole)[:8]) for name in names} == PINNED
@@ -106,7 +110,7 @@ def test_each_rubric_can_be_replaced_and_asks_anew_for_its_own_verdicts_alone(
     assert (label != "unparsed", of_claim, calls) == (True, "unparsed", 1)
     assert asked(mine, tmp_path, judgement, claim)[1] == asked(ours, tmp_path, judgement, claim)[1] == 0
     assert mine.prompt_of(rubric) == f"own prompt for {rubric}"
-    assert mine.prompt_of("support") == ours.prompt_of("support") == "support-binary 2"
+    assert mine.prompt_of("support") == ours.prompt_of("support") == "crossed-binary 1"
     assert mine.identity() != ours.identity()
 
 
@@ -208,7 +212,7 @@ def test_reports_name_the_prompts_and_their_versions(
         assert main(["run", f"{name}.yaml"]) == 0
     shown = " ".join(capfd.readouterr().out.split())
     assert "judged by llm scripted (prompts grade 2), never checked" in shown
-    assert "judged by llm scripted (prompts support-binary 2, claims 2), never checked" in shown
+    assert "judged by llm scripted (prompts crossed-binary 1, claims 2), never checked" in shown
     assert "judged by llm scripted (prompts own prompt for grade), never checked" in shown
     ours, mine = (Run.scored(path).metrics()["correctness-judged"] for path in project.runs())
     assert (ours.prompts, mine.prompts) == (("grade 2",), ("own prompt for grade",))

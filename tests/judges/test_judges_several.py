@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +17,12 @@ from fathoms.judges.excerpts import Excerpts
 from fathoms.judges.journal import VerdictJournal
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.scripted import ScriptedJudge
+from fathoms.judges.several import Most, calls_of
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.types import Judgement
+from tests.support.http_stub import serving
+from tests.support.strict_server import CHAT, MODEL, strict_server
 
 TOWER = "The tower is 41 m tall. Its door is painted green."
 MINE = "The mine was closed in 1911."
@@ -39,12 +45,15 @@ def of(premise: str, *claims: str) -> list[Judgement]:
 
 def test_labels_are_read_by_the_number_of_the_claim(tmp_path: Path) -> None:
     judgements = of(TOWER, "It is tall.", "It is red.", "It has a door.")
-    judge = several('{"3": "yes", "1": "no", "4": "yes"}', 8)  # in another order, and one number too many
+    # in another order, and one number too many; the claim without a label is asked for again alone
+    replies = {"1. It is red.": '{"1": "yes"}'}
+    judge = several('{"3": "yes", "1": "no", "4": "yes"}', 8, replies=replies)
     judged, spending = asked(judge, tmp_path, *judgements)
     verdicts = [judged.verdicts[one] for one in judgements]
-    assert [verdict.label for verdict in verdicts] == ["unsupported", "unparsed", "supported"]
-    assert verdicts[1].why == "the reply has no label for claim 2"
+    assert [verdict.label for verdict in verdicts] == ["unsupported", "supported", "supported"]
     assert (spending.asked, spending.found) == (1, 0)
+    assert verdicts[1].usage is not None
+    assert verdicts[1].usage.completion_tokens == 2  # those of the call that it has alone
     (text,) = {message.text for message in judge._messages(judgements[0], TOWER, {"claims": "1. A\n2. B"})}
     assert text.index(TOWER) < text.index("1. A\n2. B") < text.index("Reply with JSON")
 
@@ -65,19 +74,25 @@ def test_a_call_has_the_claims_of_one_premise_and_only_those_that_are_missing(tm
 
 @pytest.mark.parametrize(
     ("reply", "calls", "why"),
-    [("I cannot say.", 2, "unreadable: 'I cannot say.'"), ('{"1": "perhaps"}', 1, "no label for claim 1")],
+    # together, and then each alone, where a reply without any label is asked for once more
+    [
+        ("I cannot say.", (3, 2), "unreadable: 'I cannot say.'"),
+        ('{"1": "perhaps"}', (2, 1), "no label for claim 1"),
+    ],
 )
-def test_a_reply_without_labels_is_unparsed(tmp_path: Path, reply: str, calls: int, why: str) -> None:
+def test_a_reply_without_labels_is_unparsed(
+    tmp_path: Path, reply: str, calls: tuple[int, int], why: str
+) -> None:
     judged, _ = asked(several(reply, 2), tmp_path, *of(TOWER, "It is tall.", "It is red."))
     first, second = judged.verdicts.values()
     assert (first.label, second.label) == ("unparsed", "unparsed")
     assert first.why is not None
     assert why in first.why
-    # the tokens of all calls stand with the first verdict
+    # the tokens of the call of both stand with the first verdict
     assert first.usage is not None
     assert second.usage is not None
-    assert first.usage.completion_tokens == calls * len(reply.split())
-    assert second.usage.completion_tokens == 0
+    spent = (first.usage.completion_tokens, second.usage.completion_tokens)
+    assert spent == tuple(count * len(reply.split()) for count in calls)
 
 
 def test_options_that_cannot_work_together_are_refused() -> None:
@@ -112,3 +127,86 @@ def test_a_judge_sees_the_passages_that_share_rare_words_with_the_claims(tmp_pat
         "supported",
         "unsupported",
     ]
+
+
+GOLD = "The tower is 41 m tall and has a green door."
+# the claims of an answer by the gold answer and two passages, and a gold claim by the answer and these
+SHARED = [
+    *(Judgement(claim, text, "S.") for text in (GOLD, TOWER, MINE) for claim in ("41 m tall", "green")),
+    *(Judgement("painted", text, "G.") for text in ("It is painted.", TOWER, MINE)),
+]
+OTHER = [Judgement("1911", text, "T.") for text in ("In 1911.", MINE)]
+
+
+def test_what_belongs_to_one_answer_shares_calls() -> None:
+    """In the order of metrics: by the gold answer, by the answer, by passages that other answers have too."""
+    ordered = [*SHARED[:2], SHARED[6], *SHARED[2:4], SHARED[7], *SHARED[4:6], SHARED[8], *OTHER]
+    assert list(calls_of(ordered, Most(8, 6, 64))) == [[0, 1, 2, 3, 4, 5, 6, 7, 8], [9, 10]]
+    # by text: gold answer and answer; the two passages
+    assert list(calls_of(ordered, Most(8, 2, 64))) == [[0, 1, 2], [3, 4, 5, 6, 7, 8], [9, 10]]
+    assert list(calls_of(ordered, Most(2, 6, 64))) == [[0, 1, 3, 4, 6, 7], [2, 5, 8], [9, 10]]
+    assert list(calls_of(ordered, Most(8, 6, 5))) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10]]
+    # claims of several answers on one document
+    several = [one for claim in "abc" for one in of(TOWER, claim)]
+    assert list(calls_of(several, Most(8, 6, 64))) == [[0, 1, 2]]
+    assert list(calls_of([], Most(8, 6, 64))) == []
+
+
+def compared(prompt: str, without: str = "none") -> str:
+    """Say of each claim and each text whether the text has the words of the claim, except for one claim."""
+    before, _, claims = prompt.partition("\n\nClaims, numbered")
+    texts = before.partition("Texts, numbered:\n")[2]
+    source = before.partition("Source:\n")[2]
+    by_number = dict(re.findall(r"^(\d+)\. (.+)$", texts, re.MULTILINE))
+    whole = {
+        number: re.sub(r"\[text (\d+)\]", lambda at: by_number[at[1]], text)
+        for number, text in by_number.items()
+    }
+    found: dict[str, Any] = {}
+    for number, claim, named in re.findall(r"^(\d+)\. (.+?)(?: \(texts ([\d, ]+)\))?$", claims, re.MULTILINE):
+        if named and claim != without:
+            found[number] = {text: "yes" if claim in whole[text] else "no" for text in named.split(", ")}
+        elif not named:
+            found[number] = "yes" if claim in source else "no"
+    return json.dumps(found)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_claims_and_texts_of_one_call_are_told_apart(tmp_path: Path, order: int) -> None:
+    """By a server that honours the schema it is sent to the letter, in any order."""
+    whole = [Judgement(claim, f"[1] {TOWER}\n\n[2] {MINE}", "S.") for claim in ("41 m tall", "green")]
+    judgements = [*SHARED, *whole, *OTHER][::order]
+    with strict_server(compared) as server:
+        model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": MODEL}
+        found, spending = asked(LLMJudge.model_validate({"model": model}), tmp_path, *judgements)
+    for one in judgements:
+        label = "supported" if one.claim in one.premise else "unsupported"
+        assert found.verdicts[one].label == label, one
+    prompts = [body["messages"][-1]["content"] for body in server.bodies(CHAT)]
+    assert len(prompts) == spending.asked == 2
+    (crossed,) = [prompt for prompt in prompts if "41 m tall" in prompt]
+    # the context of the answer names the passages that are in the call
+    assert crossed.count("Its door is painted green") == 1
+    assert re.search(r"^\d\. \[1\] \[text \d\]$", crossed, re.MULTILINE)
+    # the rubric comes first, so that all calls share their beginning
+    assert len({prompt.partition("Texts, numbered:\n")[0] for prompt in prompts}) == 1
+
+
+def test_what_has_no_label_in_a_common_reply_is_asked_for_by_text(tmp_path: Path) -> None:
+    def says(prompt: str) -> str:
+        return compared(prompt, without="green")
+
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        said = {"role": "assistant", "content": says(body["messages"][-1]["content"])}
+        usage = {"prompt_tokens": 0, "completion_tokens": 1, "total_tokens": 1}
+        choice = {"index": 0, "finish_reason": "stop", "message": said}
+        return 200, {"choices": [choice], "usage": usage}
+
+    with serving({CHAT: answer, "/v1/models": {"data": [{"id": MODEL}]}}) as server:
+        model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": MODEL}
+        judged, spending = asked(LLMJudge.model_validate({"model": model}), tmp_path, *SHARED)
+        assert {one: judged.verdicts[one].label for one in SHARED} == {
+            one: "supported" if one.claim in one.premise else "unsupported" for one in SHARED
+        }
+        assert spending.asked == 2  # the claims of the answer, and those of the gold answer
+        assert len(server.bodies(CHAT)) == 2 + 3

@@ -26,12 +26,16 @@ from tests.support.strict_server import CHAT, MODEL, by_patterns, refused, stric
 
 PREMISE = "The tower is 41.5 m tall. It was built in 1901."
 ASKED = [
-    *[({}, "support", word, label) for word, label in (("yes", "supported"), ("no", "unsupported"))],
     *[
-        ({"labels": "three-way"}, "support", word, word)
-        for word in ("entailment", "neutral", "contradiction")
+        ({"claims_a_call": a_call}, "support", word, label)
+        for word, label in (("yes", "supported"), ("no", "unsupported"))
+        for a_call in (1, None)
     ],
-    ({"claims_a_call": 3}, "support", "yes", "supported"),
+    *[
+        ({"labels": "three-way", "claims_a_call": a_call}, "support", word, word)
+        for word in ("entailment", "neutral", "contradiction")
+        for a_call in (1, 3)
+    ],
     ({"quote": True}, "support", "no", "unsupported"),
     ({}, "grade", "10", "10"),
     ({}, "grade", "1", "1"),
@@ -88,7 +92,7 @@ def test_passages_that_do_not_fit_together_are_graded_in_halves() -> None:
     assert "was cut" in str(ask(judge, [longer])[longer].why)
 
 
-@pytest.mark.parametrize(("options", "calls"), [({}, 2), ({"claims_a_call": 2}, 1)])
+@pytest.mark.parametrize(("options", "calls"), [({"claims_a_call": 1}, 2), ({}, 1)])
 def test_statements_are_checked_together_as_alone(options: dict[str, int], calls: int) -> None:
     with strict_server(lambda prompt: "partial") as server:
         judge = LLMJudge.model_validate({"model": model(server.address), **options})
@@ -130,7 +134,7 @@ def test_a_judge_reads_what_it_asks_for(options: Any, rubric: Any, word: str, la
         ]
         found = asyncio.run(judge.judge(asked, Caller()))
         assert [one.label for one in found if isinstance(one, Verdict)] == [label] * 2
-        assert len(server.bodies(CHAT)) == (1 if "claims_a_call" in options else 2)
+        assert len(server.bodies(CHAT)) == (1 if options.get("claims_a_call", 1) != 1 else 2)
 
 
 def test_texts_are_split_and_questions_expanded() -> None:

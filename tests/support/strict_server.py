@@ -110,7 +110,10 @@ def _fitting(schema: dict[str, Any], said: str) -> Any:
     if said in words:
         return said
     if kind == "object":
-        return {name: _fitting(form, "vital") for name, form in schema["properties"].items()}
+        return {
+            name: _fitting(form, said if said in form.get("enum", ()) else "vital")
+            for name, form in schema["properties"].items()
+        }
     if kind == "array":
         return [_fitting(schema["items"], said)]
     return {"integer": (*words, 1)[0], "boolean": False}.get(kind, "none given")

@@ -335,7 +335,7 @@ def otel(
     file: Annotated[
         Path,
         typer.Argument(
-            help="Traces: OTLP in JSON, or an export of Langfuse or Phoenix (.json or .jsonl).",
+            help="Traces: OTLP in JSON, or an export of Langfuse, LangSmith or Phoenix (.json or .jsonl).",
             show_default=False,
         ),
     ],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 """The most groups of failures that are printed."""
+WEEKS = 6
+"""The most weeks that are printed, besides that of reference."""
 
 
 def watch(
@@ -63,8 +65,9 @@ def watch(
     run, spent, over_budget = _scored(job, imported, file, out, max_cost)
     checks = _checks(job, run, earlier) if earlier else []
     found = _failures(job, run, earlier[:1])
-    _show_routes(checks)
     _show_groups(run, found)
+    for one in checks:
+        _show_routes(one)
     page = _page([*earlier[:1], run], out)
     worse = [one.metric for one in checks if one.alarm]
     verdict = f"WORSE ({', '.join(worse)})" if worse else "OK" if checks else "REFERENCE"
@@ -189,14 +192,13 @@ def _failures(job: WatchConfig, run: Run, reference: Sequence[Run]) -> list[Grou
     return groups(ours.failed, before, ours.others, job.alike, job.embed.embed)
 
 
-def _show_routes(checks: Sequence[Check]) -> None:
-    """Print the figures by route, this week and in brackets those of the reference."""
-    if not checks:
-        return
-    names = list(dict.fromkeys(name for check in checks for name in check.now))
-    rows = [(name, *(_pair(one.now, one.reference, name) for one in checks)) for name in names]
-    last = ("p, evidence", *(f"{_cell(one.p, 3)}, {one.evidence:.3g}" for one in checks))
-    console.show_table(("route", *(one.metric for one in checks)), [*rows, last])
+def _show_routes(check: Check) -> None:
+    """Print the figures of a metric by route: those of the reference, and of the last weeks since."""
+    kept = [0, *range(max(1, len(check.runs) - WEEKS), len(check.runs))]
+    days = [f"{run[4:6]}-{run[6:8]}" if run[:8].isdigit() else run for run in check.runs]
+    rows = [(name, *(_cell(values[at]) for at in kept)) for name, values in check.series.items()]
+    console.show_table((check.metric, *(days[at] for at in kept)), rows)
+    console.say(f"{check.metric}: p {_cell(check.p, 3)}, evidence {check.evidence:.3g}")
 
 
 def _show_groups(run: Run, found: Sequence[Group]) -> None:
@@ -207,10 +209,6 @@ def _show_groups(run: Run, found: Sequence[Group]) -> None:
         console.say(f"{kind}: {len(group.ids)} about {', '.join(group.words) or 'nothing in words'}: {shown}")
     if len(found) > SHOWN:
         console.say(f"{len(found) - SHOWN} more groups of failures")
-
-
-def _pair(now: Mapping[str, float | None], reference: Mapping[str, float | None], name: str) -> str:
-    return f"{_cell(now.get(name))} ({_cell(reference.get(name))})"
 
 
 def _cell(value: float | None, digits: int = 2) -> str:

@@ -25,14 +25,13 @@ Routes = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Check:
-    """A metric of a week beside the reference: the values by route (`None` without one) of this week and of
-    the reference, the p value of "not worse", the evidence so far, and whether it is an alarm. `skipped` are
-    earlier weeks that were judged in another way."""
+    """A metric of a week beside the reference: the values by route (`None` without one) of the reference and
+    of each week since, the p value of "not worse", the evidence so far, and whether it is an alarm. `runs`
+    are those of these weeks, this one last, and `skipped` earlier weeks that were judged in another way."""
 
     metric: str
-    weeks: int
-    now: Mapping[str, float | None]
-    reference: Mapping[str, float | None]
+    runs: tuple[str, ...]
+    series: Mapping[str, tuple[float | None, ...]]
     p: float | None
     evidence: float
     alarm: bool
@@ -53,12 +52,13 @@ def check(metric: str, run: Run, earlier: Sequence[Run], checks: int) -> Check:
             f"{earlier[0].id} has no {metric} by the same judge and rules: score it in the same way, or name"
             " another 'reference'"
         )
-    weeks = [routes(one, metric) for one, fit in zip(scores, fits, strict=True) if fit]
+    fitting = [one for one, fit in zip(scores, fits, strict=True) if fit]
+    weeks = [routes(one, metric) for one in fitting]
     names = list(dict.fromkeys(name for week in weeks for name in week))
     pool: dict[str, list[float]] = {name: list(weeks[0].get(name, ())) for name in names}
     found = []
     lower = False
-    ids = [one.runs[0] for one, fit in zip(scores, fits, strict=True) if fit]
+    ids = tuple(one.runs[0] for one in fitting)
     for id, week in zip(ids[1:], weeks[1:], strict=True):
         tonight = [week.get(name, ()) for name in names]
         found.append(night_p([pool[name] for name in names], tonight, _draw(id, metric)))
@@ -71,9 +71,8 @@ def check(metric: str, run: Run, earlier: Sequence[Run], checks: int) -> Check:
     skipped = tuple(one.runs[0] for one, fit in zip(scores, fits, strict=True) if not fit)
     return Check(
         metric=metric,
-        weeks=len(found),
-        now={name: _mean(scores[-1], metric, name) for name in names},
-        reference={name: _mean(scores[0], metric, name) for name in names},
+        runs=ids,
+        series={name: tuple(_mean(one, metric, name) for one in fitting) for name in names},
         p=last,
         evidence=so_far,
         # where sums are equal, a random number decides the p value, and a week may be no worse at all

@@ -24,7 +24,7 @@ from fathoms.report.metrics_table import page_metrics, reason
 from fathoms.report.read_answer import read_answer
 from fathoms.runs.run import Run
 from fathoms.text.amounts import duration, figure, measured
-from fathoms.types import Box, Citation, Document, Evidence, GoldPhrase, Question, Reply
+from fathoms.types import HISTORY, Box, Citation, Document, Evidence, GoldPhrase, Question, Reply
 from fathoms.types.run.figures import ProfileFigures
 from fathoms.types.run.rows import (
     AnswerScores,
@@ -119,7 +119,8 @@ def detail(view: ScoredQuestion, pool: Pool, of: Background) -> Json:
             brief(text, REFERENCE) for text in (question.short_answer, question.long_answer) if text
         ],
         "claims": [brief(claim, REASON) for claim in question.reference_claims],
-        "metadata": {key: label(value) for key, value in question.metadata.items()},
+        "metadata": {key: label(value) for key, value in question.metadata.items() if key != HISTORY},
+        **({"history": label(question.metadata[HISTORY])} if HISTORY in question.metadata else {}),
         "phrases": list(map(str, phrases)),
         "files": question.files,
         "evidence": [

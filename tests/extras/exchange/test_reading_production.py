@@ -4,6 +4,7 @@ redacted before anything is stored, and with the calls of tools."""
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from fathoms.extras.exchange.reading.foreign import Options
 from fathoms.extras.exchange.reading.traces.reading import read_traces
 from fathoms.extras.exchange.reading.traces.redacting import KINDS
 from fathoms.extras.exchange.reading.traces.sampling import (
+    BLOCK,
     Selection,
     first_alike,
     shares,
@@ -28,6 +30,8 @@ from fathoms.extras.exchange.reading.traces.sampling import (
 from fathoms.gate.against_baseline import require_verdicts
 from fathoms.importers import keep
 from fathoms.metrics.registry import named
+from fathoms.report.evidence import grades_table
+from fathoms.runs.run import Run
 from fathoms.types import Reply
 from tests.extras.exchange.test_reading_traces import ANSWER, T0, chat, lines, otlp, span
 from tests.support.project import Project
@@ -65,6 +69,28 @@ def test_near_duplicates_by_hand() -> None:
     # b is like a; c is like b, which does not stand for itself, and not like a
     assert first_alike(["a", "b", "c", "a", "d", "b"], 0.95, embed) == [0, 0, 2, 0, 4, 0]
     assert first_alike(["b", "c"], 0.93, embed) == [0, 0]
+
+
+def test_near_duplicates_are_found_block_by_block() -> None:
+    """As by comparing one question after the other; twice as many questions take hardly more memory, where
+    all pairs would take four times as much."""
+    draw = np.random.default_rng(1)
+    centres = draw.normal(size=(700, 6))
+    peaks = []
+    for count in (2 * BLOCK + 7, 4 * BLOCK):
+        points = centres[draw.integers(700, size=count)] + 0.1 * draw.normal(size=(count, 6))
+        vectors = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
+        tracemalloc.start()
+        found = first_alike(list(map(str, range(count))), 0.985, lambda texts, own=vectors: own)  # type: ignore[misc]
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    standing: list[int] = []
+    for at, vector in enumerate(vectors):
+        near = np.flatnonzero(vectors[standing] @ vector >= 0.985) if standing else np.empty(0)
+        assert found[at] == (standing[near[0]] if near.size else at)
+        standing += [] if near.size else [at]
+    assert BLOCK < len(standing) < 3 * BLOCK
+    assert peaks[1] < 1.6 * peaks[0]
 
 
 @pytest.mark.parametrize(
@@ -210,3 +236,45 @@ def test_near_duplicates_of_traces_are_left_out_and_counted(tmp_path: Path) -> N
         (asked[2], None),
     ]
     assert any("1 of 3 questions are near duplicates" in one for one in found.warnings)
+
+
+def test_what_was_answered_by_the_grades_and_what_was_said_before_are_shown(project: Project) -> None:
+    """Of three questions with a passage that answers, one is answered and two abstained from; of two without,
+    one is answered and one asked back."""
+    good, bad = "The mast is 41 m tall.", "Nothing of use."
+    asked = [
+        (good, "It is 41 m."),
+        (good, "I do not know."),
+        (good, "I cannot answer that."),
+        (bad, "It is 40 m."),
+        (bad, "Which mast do you mean?"),
+    ]
+    rows = []
+    for at, (passage, answer) in enumerate(asked, 1):
+        documents = json.dumps([{"content": passage, "id": "a.pdf"}])
+        search = span(
+            f"{at:x}",
+            "3",
+            at + 0.05,
+            "1",
+            gen_ai__operation__name="retrieval",
+            gen_ai__retrieval__query__text="mast",
+            gen_ai__retrieval__documents=documents,
+        )
+        rows.append(trace(at, f"How tall is mast {at}?", "", answer, search))
+    said = [("user", "Is there a mast?"), ("assistant", "There is.\nIt is old."), ("user", "And a lift?")]
+    rows.append(otlp(chat("9", "1", 9, "", said, answer="No.") | {"traceId": f"{9:032x}"}))
+    file = lines(project.path / "traces.jsonl", *rows)
+    assert project.fathoms("import", "otel", file.name, "--name", "live").returncode == 0
+    project.write("judge.yaml", "kind: scripted\nlabels_by: {41 m tall: '3'}\n")
+    done = project.fathoms("score", "live", "--metric", "umbrela", "--judge", "judge.yaml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = grades_table(Run.open("live", project.path / "runs"), None)
+    assert table is not None
+    assert table.lines == {"answered": (1, 1), "abstained": (2, 0), "asked back": (0, 1)}
+    shown = " ".join(project.fathoms("show", "live", "--all").stdout.split())
+    assert "answers by grades" in shown
+    assert "answered 1 (0.33) 1 (0.50)" in shown
+    assert "asked back 0 1 (0.50)" in shown
+    one = project.fathoms("show", "live", "--question", f"{9:032x}").stdout
+    assert "said before:\n  user: Is there a mast?\n  assistant: There is.\n  It is old.\n" in one

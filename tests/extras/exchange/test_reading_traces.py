@@ -16,6 +16,7 @@ import pytest
 from fathoms.errors import DataError
 from fathoms.extras.exchange.reading.foreign import Options
 from fathoms.extras.exchange.reading.traces.reading import LONGEST_HISTORY, read_traces
+from fathoms.extras.exchange.reading.traces.sampling import Selection
 from fathoms.extras.exchange.reading.traces.span import Seen, text_out
 from fathoms.extras.exchange.reading.traces.turns import MOST_SAID, around
 from fathoms.importers import Imported
@@ -297,7 +298,7 @@ def test_what_cannot_be_used_is_named_and_counted(tmp_path: Path) -> None:
     assert told(imported) == [(HEIGHT, ANSWER, None), ("Why?", None, "rate limit")]
     assert [warning.removeprefix(f"{path}") for warning in imported.warnings] == [
         ":2:2: not valid JSON: Expecting property name enclosed in double quotes",
-        ":3: left out: neither spans of OTLP (resourceSpans) nor of Langfuse or Phoenix",
+        ":3: left out: neither spans of OTLP (resourceSpans) nor of Langfuse, LangSmith or Phoenix",
         ":4: left out: a span without traceId or spanId",
         ":6: left out: no question with an answer in this trace: were the texts recorded"
         " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)?",
@@ -496,6 +497,82 @@ def test_langfuse(tmp_path: Path) -> None:
     assert record.released == {"helpful": 1.0}
 
 
+def of_langchain(kind: str, text: str) -> dict[str, Any]:
+    """A message of LangChain as LangSmith keeps it."""
+    kwargs = {"content": text, "type": kind}
+    return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages"], "kwargs": kwargs}
+
+
+LANGSMITH: list[dict[str, Any]] = [
+    {
+        "id": "r1",
+        "trace_id": "r1",
+        "run_type": "chain",
+        "name": "ask",
+        "start_time": "2026-01-02T03:04:05.000000",
+        "end_time": "2026-01-02T03:04:07.500000",
+        "inputs": {"question": HEIGHT},
+        "outputs": {"output": ANSWER},
+        "extra": {"metadata": {"thread_id": "one", "route": "/tall"}},
+    },
+    {
+        "id": "r2",
+        "trace_id": "r1",
+        "parent_run_id": "r1",
+        "run_type": "retriever",
+        "start_time": "2026-01-02T03:04:05.500000",
+        "inputs": {"query": HEIGHT},
+        "outputs": {
+            "documents": [
+                {"page_content": CONTEXT, "metadata": {"source": "varn.pdf", "page": 1}, "type": "Document"},
+                {"page_content": "Elsewhere.", "metadata": {}, "type": "Document"},
+            ]
+        },
+    },
+    {
+        "id": "r3",
+        "trace_id": "r1",
+        "parent_run_id": "r1",
+        "run_type": "llm",
+        "start_time": "2026-01-02T03:04:06.000000",
+        "inputs": {"messages": [[of_langchain("system", CONTEXT), of_langchain("human", HEIGHT)]]},
+        "outputs": {"generations": [[{"text": ANSWER, "message": of_langchain("ai", ANSWER)}]]},
+        "extra": {"metadata": {"ls_model_name": "small-3"}},
+        "prompt_tokens": 300,
+        "completion_tokens": 7,
+        "total_cost": 0.002,
+    },
+    {
+        "id": "r4",
+        "trace_id": "r1",
+        "parent_run_id": "r1",
+        "run_type": "tool",
+        "name": "measure",
+        "start_time": "2026-01-02T03:04:05.700000",
+        "inputs": {"what": "mast"},
+        "outputs": {"output": "41.5"},
+    },
+]
+
+
+def test_langsmith(tmp_path: Path) -> None:
+    """A chain with a search, a tool and a call, and the call alone; a failed call is one."""
+    for rows in (LANGSMITH, LANGSMITH[1:]):
+        imported = read_traces(lines(tmp_path / "runs.jsonl", *rows), Options())
+        assert told(imported) == [(HEIGHT, ANSWER, None)]
+        assert hits(imported) == [("varn.pdf", (1,), CONTEXT, 1.0), (None, (), "Elsewhere.", 0.5)]
+        (record,) = imported.records
+        assert record.answer is not None
+        assert (record.answer.model, record.answer.cost) == ("small-3", 0.002)
+        assert record.answer.usage.completion_tokens == 7
+        assert [(one.name, one.result) for one in record.tools] == [("measure", '{"output": "41.5"}')]
+    whole = read_traces(lines(tmp_path / "runs.json", LANGSMITH), Options(), Selection(by="route"))
+    assert whole.questions[0].metadata == {"conversation": "one", "turn": 1}
+    assert whole.questions[0].category == "/tall"
+    failed = {**LANGSMITH[0], "outputs": None, "error": "down"}
+    assert told(read_traces(lines(tmp_path / "runs.jsonl", failed), Options())) == [(HEIGHT, None, "down")]
+
+
 def test_files_with_anything_in_any_place_are_read_or_refused(tmp_path: Path) -> None:
     """Whatever stands in some places of a file, it is named, and the file is read or refused as a whole."""
     draw = random.Random(28)
@@ -506,7 +583,8 @@ def test_files_with_anything_in_any_place_are_read_or_refused(tmp_path: Path) ->
     read = refused = 0
     for _ in range(200):
         path = lines(
-            tmp_path / "traces.jsonl", *map(json.dumps, spoilt([*PHOENIX, *LANGFUSE, request], draw))
+            tmp_path / "traces.jsonl",
+            *map(json.dumps, spoilt([*PHOENIX, *LANGFUSE, *LANGSMITH, request], draw)),
         )
         try:
             read += bool(read_traces(path, Options()).records)

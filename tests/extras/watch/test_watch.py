@@ -87,7 +87,8 @@ def test_three_weeks(project: Project) -> None:
         said = " ".join(worse.stdout.split())
         assert said.endswith("report.html: WORSE (umbrela.nothing-to-answer-from, umbrela.precision)"), said
         assert "15 about roof" in said
-        assert "/tall 0.50 (0.00)" in said
+        assert "/tall 0.00 0.00 0.50" in said  # the reference, and each week since
+        assert said.index("about roof") < said.index("/tall")  # what went wrong comes first
         assert "60 questions of 60, umbrela.nothing-to-answer-from 0.25" in said
         assert (project.path / "runs" / "report.html").is_file()
 

@@ -58,6 +58,9 @@ function goldBox(detail, answerable) {
     detail.claims?.length
       ? [h('dt', {}, 'Gold claims'), h('dd', {}, h('ul', {}, detail.claims.map((text) => h('li', {}, said(text, 600)))))]
       : null,
+    detail.history
+      ? [h('dt', {}, 'Said before'), h('dd.said-before', {}, detail.history.split('\n').map((line) => h('div', {}, said(line, 20000))))]
+      : null,
     metadata.length
       ? [
           h('dt', {}, 'Metadata'),

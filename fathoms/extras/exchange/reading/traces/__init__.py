@@ -1,4 +1,4 @@
-"""Imports traces of applications: GenAI spans of OpenTelemetry, and exports of Langfuse and Phoenix."""
+"""Imports traces of applications: GenAI spans of OpenTelemetry, exports of Langfuse, LangSmith, Phoenix."""
 
 from __future__ import annotations
 

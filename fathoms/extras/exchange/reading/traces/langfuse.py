@@ -56,7 +56,7 @@ def spans_in(number: int, value: dict[str, Any]) -> Iterator[Seen | DataError]:
     """Yield the spans of a row: of a trace, itself and its observations."""
     row = {_snake(key): inner for key, inner in value.items()}
     if "type" in row and "trace_id" in row:
-        yield _safely(number, row)
+        yield observation(number, row)
         return
     inner = row.get("trace")
     trace = {**row, **{_snake(key): one for key, one in inner.items()}} if isinstance(inner, dict) else row
@@ -66,12 +66,12 @@ def spans_in(number: int, value: dict[str, Any]) -> Iterator[Seen | DataError]:
         if isinstance(one, dict):
             own = {_snake(key): inner for key, inner in one.items()}
             own["trace_id"] = own.get("trace_id") or trace.get("id")
-            yield _safely(number, own)
+            yield observation(number, own)
         # a list of ids stands for observations that are not in the file
 
 
-def _safely(number: int, row: dict[str, Any]) -> Seen | DataError:
-    """Read an observation; an error in its place if it has no ids."""
+def observation(number: int, row: dict[str, Any]) -> Seen | DataError:
+    """Read an observation with names in the case of the exports; an error in its place if it has no ids."""
     trace, id = name_in(row.get("trace_id")), name_in(row.get("id"))
     if trace is None or id is None:
         return DataError("an observation without id or trace_id")

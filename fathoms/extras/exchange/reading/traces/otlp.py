@@ -1,7 +1,8 @@
 """Reads spans in the JSON of OTLP, as the collector's file exporter writes it: `{"resourceSpans": [...]}`.
 
 Names are those of the GenAI conventions of 2026, and of earlier ones as far as they hold texts on spans
-(`gen_ai.prompt`, `gen_ai.completion`); spans of OpenInference are read as those of Phoenix.
+(`gen_ai.prompt`, `gen_ai.completion`); spans of OpenInference are read as those of Phoenix, those of the SDKs
+of Langfuse and LangSmith as theirs, and steps around calls by the names of OpenLLMetry (`traceloop.entity`).
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from typing import Any
 
 from fathoms.errors import DataError
 from fathoms.extras.exchange.reading.foreign import numbers, value_at
-from fathoms.extras.exchange.reading.traces import phoenix
+from fathoms.extras.exchange.reading.traces import langfuse, langsmith, phoenix
 from fathoms.extras.exchange.reading.traces.span import (
     Kind,
     Seen,
     documents_in,
     known,
     labels_in,
+    loaded,
     messages_in,
     name_in,
     nested,
@@ -34,6 +36,7 @@ _KINDS: dict[str, Kind] = {
     "execute_tool": "tool",
 }
 _FAILED = (2, "STATUS_CODE_ERROR", "2")
+_SESSIONS = ("session.id", "traceloop.association.properties.session_id")
 _DETAILS = "gen_ai.client.inference.operation.details"
 _SCORE = "gen_ai.evaluation.result"
 
@@ -55,7 +58,7 @@ def spans_in(number: int, value: Any) -> Iterator[Seen | DataError]:
                     yield error
 
 
-def _span(number: int, span: Any, shared: dict[str, Any]) -> Seen:
+def _span(number: int, span: Any, shared: dict[str, Any]) -> Seen | DataError:
     """Read one span; `shared` are the attributes of its resource. Raises DataError without its ids."""
     trace, id = name_in(_either(span, "traceId", "trace_id")), name_in(_either(span, "spanId", "span_id"))
     if trace is None or id is None:
@@ -80,7 +83,49 @@ def _span(number: int, span: Any, shared: dict[str, Any]) -> Seen:
     }
     if "openinference.span.kind" in flat:
         return phoenix.span_of(number, nested(flat), str(flat["openinference.span.kind"]), common)
+    if "langfuse.observation.type" in flat or "langsmith.span.kind" in flat:
+        return _of_sdk(number, flat, common)
     return _gen_ai(number, flat, common)
+
+
+def _of_sdk(number: int, flat: dict[str, Any], common: dict[str, Any]) -> Seen | DataError:
+    """Read a span of the SDK of Langfuse, or of LangSmith, as a row of its exports."""
+    ids = {"id": common["id"], "trace_id": common["trace"], "name": common["name"]}
+    times = {"start_time": common["start"] * 1000, "end_time": common["end"] and common["end"] * 1000}
+    tree = nested(flat)
+    if "langsmith.span.kind" in flat:
+        told = {key: tree.get("gen_ai", {}).get(key) for key in ("prompt", "completion")}
+        usage = value_at(tree, "gen_ai", "usage")
+        row = {
+            "parent_run_id": common["parent"],
+            "run_type": flat["langsmith.span.kind"],
+            "inputs": loaded(told["prompt"]),
+            "outputs": loaded(told["completion"]),
+            "error": common["error"],
+            "extra": {"metadata": value_at(tree, "langsmith", "metadata")},
+            "prompt_tokens": value_at(usage, "input_tokens"),
+            "completion_tokens": value_at(usage, "output_tokens"),
+        }
+        return langsmith.span_in(number, {**ids, **times, **row})
+    found = value_at(tree, "langfuse", "observation")
+    told = value_at(tree, "langfuse", "trace", "metadata")  # texts are JSON there
+    metadata = {
+        key: one.strip('"') if isinstance(one, str) else one
+        for key, one in (told.items() if isinstance(told, dict) else ())
+    }
+    row = {
+        "parent_observation_id": common["parent"],
+        "type": value_at(found, "type"),
+        "input": value_at(found, "input"),
+        "output": value_at(found, "output"),
+        "level": "ERROR" if common["error"] else None,
+        "status_message": common["error"],
+        "provided_model_name": value_at(found, "model", "name"),
+        "usage_details": value_at(found, "usage_details"),
+        "metadata": metadata,
+        "session_id": flat.get("session.id") or metadata.get("session_id"),
+    }
+    return langfuse.observation(number, {**ids, **times, **row})
 
 
 def _gen_ai(number: int, flat: dict[str, Any], common: dict[str, Any]) -> Seen:
@@ -91,6 +136,14 @@ def _gen_ai(number: int, flat: dict[str, Any], common: dict[str, Any]) -> Seen:
     query = value_at(tree, "retrieval", "query", "text")
     given = flat.get("gen_ai.input.messages") or value_at(tree, "input", "messages") or tree.get("prompt")
     gave = flat.get("gen_ai.output.messages") or value_at(tree, "output", "messages")
+    if (entity := value_at(nested(flat), "traceloop", "entity")) and not given:
+        given, gave = _of_entity(value_at(entity, "input")), _of_entity(value_at(entity, "output"))
+        name = f"{operation} {common['name']}".lower()
+        kind = "part" if "embedding" in name or "splitter" in name else kind
+        searches = "retriev" in name
+        if searches and (isinstance(gave, list) or value_at(gave, "documents") is not None):
+            kind, query = "retrieval", given
+            tree = {**tree, "retrieval": {"documents": gave}}
     usage = tree.get("usage")
     reasons = value_at(tree, "response", "finish_reasons")
     tokens = {
@@ -110,7 +163,9 @@ def _gen_ai(number: int, flat: dict[str, Any], common: dict[str, Any]) -> Seen:
         )
         if kind == "tool"
         else None,
-        session=name_in(value_at(tree, "conversation", "id")) or name_in(flat.get("session.id")),
+        session=name_in(
+            value_at(tree, "conversation", "id") or next(filter(None, map(flat.get, _SESSIONS)), None)
+        ),
         facts=known(
             {
                 "model": value_at(tree, "response", "model") or value_at(tree, "request", "model"),
@@ -120,6 +175,24 @@ def _gen_ai(number: int, flat: dict[str, Any], common: dict[str, Any]) -> Seen:
         ),
         **common,
     )
+
+
+def _of_entity(value: Any) -> Any:
+    """Return what went into a step, or came out of it, as OpenLLMetry has it of LangChain and LlamaIndex."""
+    value = loaded(value)
+    if isinstance(value, dict):
+        keys = ("inputs", "outputs", "query_bundle", "str_or_query_bundle", "query_str")
+        inner = next((value[key] for key in keys if value.get(key)), None)
+        return langsmith.plain(value) if inner is None else _of_entity(inner)
+    if isinstance(value, list):  # nodes of LlamaIndex
+        nodes = [loaded(one) for one in value]
+        return [
+            {**one["node"], "score": one.get("score")}
+            if isinstance(one, dict) and isinstance(one.get("node"), dict)
+            else one
+            for one in nodes
+        ]
+    return value
 
 
 def _scores(events: list[dict[str, Any]]) -> Iterator[tuple[str, Any]]:

@@ -22,7 +22,7 @@ from fathoms.extras.exchange.reading.foreign import (
     value_at,
 )
 from fathoms.extras.exchange.reading.hits import hits_of
-from fathoms.extras.exchange.reading.traces import langfuse, otlp, phoenix
+from fathoms.extras.exchange.reading.traces import langfuse, langsmith, otlp, phoenix
 from fathoms.extras.exchange.reading.traces.redacting import redacted
 from fathoms.extras.exchange.reading.traces.sampling import NO_ROUTE, Selection, selected, since_of
 from fathoms.extras.exchange.reading.traces.span import LONGEST_NAME, Seen
@@ -31,7 +31,7 @@ from fathoms.importers.imported import Imported
 from fathoms.importers.rows import Row
 from fathoms.pipeline.external.answer import Parts
 from fathoms.safety.inputs import LARGEST_IMPORT, each_line, parse_json, read_text
-from fathoms.types import Round, Scalar
+from fathoms.types import HISTORY, Round, Scalar
 
 LONGEST_HISTORY = 20_000
 """The most characters that are kept of what was said before a question, the last ones."""
@@ -59,8 +59,8 @@ def read_chosen(
 
 
 def read_traces(path: Path, options: Options, how: Selection = EVERYTHING) -> Imported:
-    """Read the traces of a file: OTLP in JSON, Langfuse or Phoenix, whichever it is; each turn of each trace
-    that is chosen becomes a question with its answer.
+    """Read the traces of a file: OTLP in JSON, Langfuse, LangSmith or Phoenix, whichever it is; each turn of
+    each trace that is chosen becomes a question with its answer.
 
     What cannot be used is named in a warning with its place, and counted. Raises DataError if the file is
     none of these, or holds no question with an answer.
@@ -131,13 +131,15 @@ def _spans(number: int, value: Any) -> Iterator[Seen | DataError]:
             yield from otlp.spans_in(number, value)
         elif phoenix.is_phoenix(value):
             yield phoenix.span_in(number, value)
+        elif langsmith.is_langsmith(value):
+            yield langsmith.span_in(number, value)
         elif langfuse.is_langfuse(value):
             yield from langfuse.spans_in(number, value)
         elif isinstance(value, list):
             for one in value:
                 yield from _spans(number, one)
         else:
-            yield DataError("neither spans of OTLP (resourceSpans) nor of Langfuse or Phoenix")
+            yield DataError("neither spans of OTLP (resourceSpans) nor of Langfuse, LangSmith or Phoenix")
     except DataError as error:
         yield error
 
@@ -200,4 +202,4 @@ def _metadata(turn: Turn) -> Iterator[tuple[str, Scalar]]:
         yield "asked_times", turn.asked_times
     if turn.history:
         earlier = "\n".join(f"{one.role}: {one.text}" for one in turn.history)
-        yield "history", earlier if len(earlier) <= LONGEST_HISTORY else f"…{earlier[-LONGEST_HISTORY:]}"
+        yield HISTORY, earlier if len(earlier) <= LONGEST_HISTORY else f"…{earlier[-LONGEST_HISTORY:]}"

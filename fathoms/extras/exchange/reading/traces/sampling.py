@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NO_ROUTE = "Uncategorised"
 """The category of questions without a route."""
+BLOCK = 1024
+"""How many questions are compared with as many others at a time."""
 
 
 @dataclass(frozen=True)
@@ -145,20 +147,40 @@ def first_alike(
     import numpy as np
 
     different = list(dict.fromkeys(texts))
-    vectors = np.asarray(embed(different), dtype=float)
+    vectors = np.asarray(embed(different), dtype=np.float32)
     vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    kept = np.empty_like(vectors)
-    standing: list[int] = []
-    of: dict[str, int] = {}
-    for at, text in enumerate(different):
-        near = np.flatnonzero(kept[: len(standing)] @ vectors[at] >= alike)
-        if near.size:
-            of[text] = standing[near[0]]
-            continue
-        kept[len(standing)] = vectors[at]
-        standing.append(at)
-        of[text] = at
+    of = dict(zip(different, _standing(vectors, alike), strict=True))
     first: dict[str, int] = {}
     for place, text in enumerate(texts):
         first.setdefault(text, place)
     return [first[different[of[text]]] for text in texts]
+
+
+def _standing(vectors: NDArray[float32], alike: float) -> list[int]:
+    """Return for each vector of length 1 the place of the one that stands for it.
+
+    Products are made block by block, so that memory does not grow with the number of pairs, and a vector that
+    is found is not compared with later blocks.
+    """
+    import numpy as np
+
+    found = np.arange(len(vectors))
+    standing = np.empty(0, dtype=int)
+    for start in range(0, len(vectors), BLOCK):
+        block = vectors[start : start + BLOCK]
+        open_rows = np.arange(len(block))
+        for at in range(0, len(standing), BLOCK):
+            some = standing[at : at + BLOCK]
+            near = block[open_rows] @ vectors[some].T >= alike
+            hit = near.any(axis=1)
+            found[start + open_rows[hit]] = some[near[hit].argmax(axis=1)]
+            open_rows = open_rows[~hit]
+        near = block @ block.T >= alike
+        stands = np.zeros(len(block), dtype=bool)
+        for row in open_rows:
+            earlier = np.flatnonzero(near[row] & stands)
+            stands[row] = not earlier.size
+            if earlier.size:
+                found[start + row] = start + earlier[0]
+        standing = np.append(standing, start + np.flatnonzero(stands))
+    return [int(place) for place in found]
