@@ -27,6 +27,13 @@ class SupportedShare(JudgedMetric):
             raise ValueError("the released code counts labels: leave out 'released' or 'counts'")
         return counts
 
+    def identity(self) -> dict[str, Any]:
+        """Leave out `counts` where labels count, as they did before there was a choice."""
+        found = super().identity()
+        if self.counts == "labels":
+            del found["options"]["counts"]
+        return found
+
     @property
     def name(self) -> str:
         """The name of the metric, marked where it adds up probabilities."""
