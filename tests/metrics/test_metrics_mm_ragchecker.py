@@ -159,7 +159,9 @@ def test_all_metrics_share_the_calls_and_pictures_are_sent(tmp_path: Path) -> No
     run.records.append([Record(question=question, answer=Reply(text=ANSWER), hits=hits)])
     with ScriptedServer(default="entailment").running() as server:
         model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": "scripted"}
-        judge = LLMJudge.model_validate({"model": model, "claims": "sentences", "labels": "three-way"})
+        judge = LLMJudge.model_validate(
+            {"model": model, "claims": "sentences", "claims_a_call": 1, "labels": "three-way"}
+        )
         summary = score_run(run, metrics=named(["mm-ragchecker"]), judging=Judging(judge)).plain()
         # the claim of the answer by the picture, the text and the gold answer; the gold claim by the answer
         assert server.requests == 4

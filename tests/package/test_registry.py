@@ -49,7 +49,7 @@ PINNED: list[tuple[Room, dict[str, Any], str]] = [
         "22bfa4ca82870e8fbfbfb7a037c32abd",
     ),
     ("judges", {"kind": "scripted"}, "32f8baac230a26d555e80df42eeae9ac"),
-    ("judges", {"kind": "llm", "model": {"kind": "scripted"}}, "9ebf65427ecfcacd1f6285c72ded926a"),
+    ("judges", {"kind": "llm", "model": {"kind": "scripted"}}, "d5357f735951f25c3bb80ed2af11b661"),
     ("metrics", {"kind": "token-f1"}, "951d3cc4a05b1e4d6c7e4a1e5ff4c032"),
     ("metrics", {"kind": "faithfulness"}, "7b49a19d77a7f8c4100a806725d406b9"),
 ]
