@@ -53,7 +53,7 @@ OPTIONS: Mapping[str, Groups] = {
 
 COMMANDS: Mapping[str, Groups] = {
     "questions": {
-        "Begin": ("init", "convert", "check", "stats"),
+        "Begin": ("init", "from-facts", "convert", "check", "stats"),
         "Versions": ("diff", "log"),
         "Mend": ("edit", "inspect", "dedupe", "ambiguity", "filter"),
         "Add": ("label", "nuggets", "facts", "add", "candidates", "perturb"),
