@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fathoms.corpora import Corpus
     from fathoms.experiment import AnyExperiment
     from fathoms.pipeline.external.answer import Context
-    from fathoms.pipeline.external.base import PipelineReply
+    from fathoms.pipeline.external.external_pipeline import PipelineReply
     from fathoms.pipeline.external.names import DocumentNames
     from fathoms.pipeline.external.reading import Unmatched
     from fathoms.pipeline.matrix import Cell

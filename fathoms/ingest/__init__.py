@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fathoms.ingest.chunkers.base import BaseChunker
+from fathoms.ingest.chunkers.chunker import BaseChunker
 from fathoms.ingest.chunkers.docling import DoclingHybridChunker
 from fathoms.ingest.chunkers.pages import PageChunker
 from fathoms.ingest.chunkers.sentence import SentenceChunker

@@ -1,6 +1,6 @@
 """Judges: models, people or scripts that say whether a text supports a claim.
 
-`base.py` has the interface, and each kind of judge has a file of its own. `claims.py` splits texts into
+`judge.py` has the interface, and each kind of judge has a file of its own. `claims.py` splits texts into
 claims, `journal.py` stores every verdict as it comes, and `asking.py` asks for the verdicts that are missing.
 """
 
@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.imported import ImportedJudge
+from fathoms.judges.judge import Judge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
 from fathoms.judges.people import PeopleJudge

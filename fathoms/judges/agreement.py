@@ -20,9 +20,9 @@ from platformdirs import user_data_path
 
 from fathoms.config import fingerprint
 from fathoms.judges.asking import Bench, Judged, Spending, decided_by
-from fathoms.judges.base import UNPARSED, Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.journal import VerdictJournal
+from fathoms.judges.judge import UNPARSED, Judge
 from fathoms.judges.people import LabelledClaim
 from fathoms.models.caller import Caller
 from fathoms.paths import write_atomic

@@ -15,7 +15,6 @@ from typing import Any
 from fathoms.config import fingerprint, fingerprint_of, flat_fingerprint, quoted
 from fathoms.errors import UsageError
 from fathoms.executors import Executor
-from fathoms.judges.base import CUT, NOT_KEPT, UNPARSED, Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import (
     Decompose,
@@ -26,6 +25,7 @@ from fathoms.judges.claims import (
 )
 from fathoms.judges.forecast import FEW, Forecast, Pace, minutes, sizes_of
 from fathoms.judges.journal import VerdictJournal, text_hash
+from fathoms.judges.judge import CUT, NOT_KEPT, UNPARSED, Judge
 from fathoms.judges.several import shared
 from fathoms.judges.work import JudgeWork
 from fathoms.models.caller import Caller

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from fathoms.errors import ConfigError
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.judges.prompts import Template
 from fathoms.models.caller import Caller
 from fathoms.registry import OneOf

@@ -10,9 +10,9 @@ from typing import ClassVar, Literal
 
 from fathoms.config import fingerprint
 from fathoms.judges.asking import Text, verdict_key
-from fathoms.judges.base import NOT_KEPT, Judge
 from fathoms.judges.claims import foreign_claims_key
 from fathoms.judges.journal import open_journal
+from fathoms.judges.judge import NOT_KEPT, Judge
 from fathoms.models.caller import Caller
 from fathoms.types import Claim, Failure, Judgement, Rubric, Verdict
 

@@ -10,8 +10,8 @@ from pydantic import Field, field_validator
 
 from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, ModelError
-from fathoms.judges.base import CUT, LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.excerpts import Excerpts
+from fathoms.judges.judge import CUT, LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.prompts import Template, misplaced, own, places, shipped
 from fathoms.judges.quotes import quote_of, quoting_form
 from fathoms.judges.replies import read_json, read_list

@@ -16,11 +16,11 @@ from fathoms.config import Source, fingerprint, read_yaml, validate
 from fathoms.executors import Executor
 from fathoms.judges import AnyJudge
 from fathoms.judges.asking import Bench, Judged, Spending, Text
-from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import sentence_claims
 from fathoms.judges.forecast import FEW, Forecast, likely_claims, pace_of, sizes_of
 from fathoms.judges.journal import VerdictJournal, open_journal
+from fathoms.judges.judge import Judge
 from fathoms.models.caller import Caller, provider_of
 from fathoms.models.calling.collecting import rare_collections
 from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCalls

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from pydantic import ValidationError, field_validator
 
 from fathoms.errors import DataError
-from fathoms.judges.base import LABELS, Judge
+from fathoms.judges.judge import LABELS, Judge
 from fathoms.judges.rubrics import WORDS
 from fathoms.models.caller import Caller
 from fathoms.paths import sha256_file

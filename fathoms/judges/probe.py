@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from fathoms.judges.asking import Bench, Judged, Spending
-from fathoms.judges.base import Judge
 from fathoms.judges.journal import VerdictJournal
+from fathoms.judges.judge import Judge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.people import LabelledClaim
 from fathoms.models.caller import Caller

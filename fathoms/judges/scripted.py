@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.judges.base import LABELS, UNPARSED, Judge, Labels
+from fathoms.judges.judge import LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.rubrics import RUBRICS
 from fathoms.models.caller import Caller
 from fathoms.models.sentences import sentences

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from fathoms.config import fingerprint
 from fathoms.errors import DataError
 from fathoms.judges.asking import Bench, Judged, Spending
-from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.journal import VerdictJournal
+from fathoms.judges.judge import Judge
 from fathoms.judges.people import LabelledClaim
 from fathoms.models.caller import Caller
 from fathoms.types import Judgement, StoredValue, Verdict

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from fathoms.executors import OnPage, Work
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.safety.children import Children
 from fathoms.types import Failure, Judgement, Verdict
 

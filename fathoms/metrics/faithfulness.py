@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
-from fathoms.metrics.claims.base import not_split
+from fathoms.metrics.claims.claim_metric import not_split
 from fathoms.metrics.claims.compared import claim_rows
 from fathoms.metrics.claims.expected import SupportedShare
 from fathoms.metrics.claims.matrix import Grid

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fathoms.models.chat.anthropic import AnthropicLLM
-from fathoms.models.chat.base import ChatComponent
+from fathoms.models.chat.chat_component import ChatComponent
 from fathoms.models.chat.embedded import Embedded
 from fathoms.models.chat.google import GoogleLLM
 from fathoms.models.chat.llamaindex import LlamaIndexEmbedder, LlamaIndexLLM

@@ -26,7 +26,7 @@ from fathoms.models.embed.image_text import ImageTextEmbedder
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.pages import page_keys
 from fathoms.models.embed.process import embed_pages, runs_on
-from fathoms.models.embed.served.base import ServedPageModel
+from fathoms.models.embed.served.served_model import ServedPageModel
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.models.embed.work import PageEmbedWork
 from fathoms.models.page_patches import Located, located_cached

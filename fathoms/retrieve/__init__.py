@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Annotated
 
 from fathoms.registry import OneOf
-from fathoms.retrieve.base import FileHandling, Index, Retriever
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.closed_book import ClosedBook
 from fathoms.retrieve.degrade import Degrade
@@ -26,6 +25,7 @@ from fathoms.retrieve.oracle import Oracle
 from fathoms.retrieve.quote_search import QuoteSearch
 from fathoms.retrieve.quotes import Quotes, ShowsQuotes
 from fathoms.retrieve.rerank import Rerank
+from fathoms.retrieve.retriever import FileHandling, Index, Retriever
 from fathoms.retrieve.visual import Visual
 from fathoms.retrieve.whole_document import WholeDocument
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from fathoms.retrieve.base import Index, Needs, Retriever
+from fathoms.retrieve.retriever import Index, Needs, Retriever
 from fathoms.types import Hit, Question
 
 

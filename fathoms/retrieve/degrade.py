@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from fathoms.errors import ConfigError, some_of
 from fathoms.registry import OneOf
-from fathoms.retrieve.base import Index, Retriever, hits
+from fathoms.retrieve.retriever import Index, Retriever, hits
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Place, Question

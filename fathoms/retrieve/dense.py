@@ -10,8 +10,8 @@ from pydantic import Field
 from fathoms.errors import ModelError
 from fathoms.registry import OneOf
 from fathoms.retrieve.approximation import recall, sample
-from fathoms.retrieve.base import RANKS_TEXTS, Index, TextQuery, VectorStore, hits
 from fathoms.retrieve.numpy_store import NumpyStore, exact_search
+from fathoms.retrieve.retriever import RANKS_TEXTS, Index, TextQuery, VectorStore, hits
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question
 

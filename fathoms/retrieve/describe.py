@@ -17,8 +17,8 @@ from fathoms.models.caller import ModelCalls
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.models.describing import DESCRIBE, Describer
 from fathoms.registry import OneOf
-from fathoms.retrieve.base import Index, Retriever
 from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.retriever import Index, Retriever
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.types import Chunk, Hit, Prompt, Purpose, Question
 

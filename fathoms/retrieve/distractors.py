@@ -10,11 +10,11 @@ from typing import ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.retrieve.base import Index, hits
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import Oracle, gold_places
 from fathoms.retrieve.rerank import Rerank
+from fathoms.retrieve.retriever import Index, hits
 from fathoms.retrieve.visual import Visual
 from fathoms.retrieve.without_gold import Distracting, Ranking, holds_answer, without_gold
 from fathoms.retrieve.wrapping import Wrapping

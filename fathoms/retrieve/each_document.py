@@ -15,8 +15,8 @@ from pydantic import Field, field_validator
 from fathoms.models import Generator
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.registry import OneOf
-from fathoms.retrieve.base import Index, Retriever, hits
 from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.retriever import Index, Retriever, hits
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Chunk, Hit, Purpose, Question

@@ -22,9 +22,9 @@ from fathoms.models import Generator
 from fathoms.models.caller import ModelCalls
 from fathoms.models.chat.room import room_for_prompt
 from fathoms.registry import OneOf
-from fathoms.retrieve.base import Index, Retriever, as_candidates, fill
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.fusion import fused
+from fathoms.retrieve.retriever import Index, Retriever, as_candidates, fill
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError
-from fathoms.retrieve.base import FileHandling, Index, Needs, Retriever, hits
+from fathoms.retrieve.retriever import FileHandling, Index, Needs, Retriever, hits
 from fathoms.types import OFFICE, Attachment, Chunk, Hit, Question
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from fathoms.retrieve.base import Index, hits
+from fathoms.retrieve.retriever import Index, hits
 from fathoms.types import Hit
 
 Page = tuple[int, int]

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, field_validator, model_validator
 
 from fathoms.registry import OneOf
-from fathoms.retrieve.base import RANKS_TEXTS, Index, Needs, Retriever, as_candidates
 from fathoms.retrieve.bm25 import BM25
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.fusion import Page, fused, fused_pages
 from fathoms.retrieve.page_search import PageHandling
+from fathoms.retrieve.retriever import RANKS_TEXTS, Index, Needs, Retriever, as_candidates
 from fathoms.retrieve.visual import Visual
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Question

@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from fathoms.registry import OneOf
-from fathoms.retrieve.base import Index, Retriever, hits
 from fathoms.retrieve.dense import Dense
+from fathoms.retrieve.retriever import Index, Retriever, hits
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.injections import CANARY, instruction
 from fathoms.types import Chunk, Hit, Question

@@ -20,9 +20,9 @@ from fathoms.component import package_version
 from fathoms.config import fingerprint
 from fathoms.errors import MissingExtraError, StoreError
 from fathoms.paths import SEAL, publish, sealed, sha256_file, temporary_folder
-from fathoms.retrieve.base import VectorStore
 from fathoms.retrieve.indexes import load_index
 from fathoms.retrieve.numpy_store import Best, exact_search
+from fathoms.retrieve.retriever import VectorStore
 from fathoms.retrieve.segments import Segment, SegmentedVectors
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from fathoms.errors import ConfigError, FathomsError, MissingExtraError, StoreEr
 from fathoms.models.chat.llamaindex import distribution
 from fathoms.models.options import Options, resolved, without_secrets
 from fathoms.paths import temporary_folder
-from fathoms.retrieve.base import VectorStore
+from fathoms.retrieve.retriever import VectorStore
 
 if TYPE_CHECKING:
     from fathoms.retrieve.segments import Floats, Vectors

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from fathoms.retrieve.base import VectorStore
+from fathoms.retrieve.retriever import VectorStore
 from fathoms.retrieve.segments import SegmentedVectors
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from fathoms.errors import ConfigError, some_of
-from fathoms.retrieve.base import Index, Needs, Retriever, hits
+from fathoms.retrieve.retriever import Index, Needs, Retriever, hits
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Chunk, Document, Evidence, Hit, Place, Question
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from fathoms.errors import ConfigError, DataError, some_of
-from fathoms.retrieve.base import Index, Needs, Retriever, hits
+from fathoms.retrieve.retriever import Index, Needs, Retriever, hits
 from fathoms.types import Chunk, Hit, Question, Quote
 
 Mode = Literal["multimodal", "description", "ocr"]

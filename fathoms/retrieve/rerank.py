@@ -10,9 +10,9 @@ from pydantic import Field, field_validator
 from fathoms.models import CrossEncoder, Generator
 from fathoms.models.caller import ModelCalls
 from fathoms.registry import OneOf
-from fathoms.retrieve.base import Index, Retriever, TextQuery, as_candidates, hits
 from fathoms.retrieve.dense import Dense
 from fathoms.retrieve.llm_reranker import LLMReranker
+from fathoms.retrieve.retriever import Index, Retriever, TextQuery, as_candidates, hits
 from fathoms.retrieve.wrapping import Wrapping
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Hit, Prompt, Purpose, Question

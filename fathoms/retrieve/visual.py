@@ -13,13 +13,13 @@ from fathoms.component import package_version
 from fathoms.errors import ConfigError, ModelError
 from fathoms.models import MultiVectorEmbedder, PageEmbedder
 from fathoms.retrieve.approximation import recall, sample
-from fathoms.retrieve.base import Index, Needs, TextQuery, hits
 from fathoms.retrieve.heatmap import heatmaps_of
 from fathoms.retrieve.lance_multi_vectors import LanceMultiVectors
 from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.numpy_store import NumpyStore
 from fathoms.retrieve.page_search import RENDERER, Keeping, PageHandling, PageSearch
 from fathoms.retrieve.page_stores import Found, LanceStore, MappedStore, PageStore
+from fathoms.retrieve.retriever import Index, Needs, TextQuery, hits
 from fathoms.retrieve.two_stages import search_in_two_stages
 from fathoms.retrieve.vector_formats import Format
 from fathoms.safety.option_limits import MOST_CHUNKS

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fathoms.retrieve.base import Index, Needs, Retriever, hits
+from fathoms.retrieve.retriever import Index, Needs, Retriever, hits
 from fathoms.types import Chunk, Document, Hit, Question
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fathoms.registry import OneOf
-from fathoms.retrieve.base import Index, Retriever
 from fathoms.retrieve.hybrid import Hybrid
 from fathoms.retrieve.oracle import places_of
 from fathoms.retrieve.rerank import Rerank
+from fathoms.retrieve.retriever import Index, Retriever
 from fathoms.safety.injections import words_of
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Chunk, Document, GoldNumber, GoldPhrase, Hit, Place, Question

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from fathoms.retrieve.base import Index, Needs, Retriever
 from fathoms.retrieve.page_search import PageHandling
+from fathoms.retrieve.retriever import Index, Needs, Retriever
 from fathoms.types import Hit, Question
 
 

@@ -17,7 +17,7 @@ from fathoms.models import (
     SentenceTransformersEmbedder,
 )
 from fathoms.models.caller import provider_of
-from fathoms.models.embed.served.base import ServedPageModel
+from fathoms.models.embed.served.served_model import ServedPageModel
 from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.attachments import attached
 from fathoms.pipeline.pipeline import Stages

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fathoms.corpora import Corpus
 from fathoms.errors import ModelError, UsageError
 from fathoms.models.calling.stop import Stop
-from fathoms.models.embed.served.base import ServedPageModel
+from fathoms.models.embed.served.served_model import ServedPageModel
 from fathoms.pipeline.answering import Ingested, PackedQuestion
 from fathoms.pipeline.ingest_times import IngestTimes
 from fathoms.pipeline.page_index import QUESTIONS

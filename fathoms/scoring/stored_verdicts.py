@@ -13,9 +13,9 @@ from fathoms.config import fingerprint
 from fathoms.errors import StoreError
 from fathoms.judges.asking import Bench, Spending
 from fathoms.judges.asking import Judged as JudgeResults
-from fathoms.judges.base import UNPARSED, Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.journal import open_noting
+from fathoms.judges.judge import UNPARSED, Judge
 from fathoms.judges.of_run import NeedsFurtherVerdicts, read_stored
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.models.caller import Caller

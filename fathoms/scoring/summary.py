@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, TypeVar
 
-from fathoms.judges.base import CUT, UNPARSED
 from fathoms.judges.journal import damage_sentence
+from fathoms.judges.judge import CUT, UNPARSED
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.columns import averaged
 from fathoms.metrics.funnel_summary import summarise_funnels

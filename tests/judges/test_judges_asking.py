@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from fathoms.config import fingerprint, fingerprints_after, flat_fingerprint
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.judges.asking import Bench, Judged, Spending, decided, verdict_key
-from fathoms.judges.base import Judge
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import model_claims, sentence_claims
 from fathoms.judges.journal import NAME, VerdictJournal
+from fathoms.judges.judge import Judge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.of_run import read_judge
 from fathoms.judges.people import PeopleJudge

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fathoms.errors import ConfigError
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
 from fathoms.models import Embedded, OpenAICompatibleLLM

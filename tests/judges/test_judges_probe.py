@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from fathoms.judges.asking import Bench, Spending
-from fathoms.judges.base import Judge
 from fathoms.judges.journal import VerdictJournal
+from fathoms.judges.judge import Judge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.probe import Turned, probe_order, probe_padding, swapped
 from fathoms.judges.scripted import ScriptedJudge

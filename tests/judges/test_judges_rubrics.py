@@ -8,8 +8,8 @@ import pytest
 
 from fathoms.errors import UsageError
 from fathoms.judges.asking import Bench, Judged, Spending, decided, verdict_key
-from fathoms.judges.base import Judge
 from fathoms.judges.journal import open_journal
+from fathoms.judges.judge import Judge
 from fathoms.judges.llm import LLMJudge
 from fathoms.judges.nli import NLIJudge
 from fathoms.judges.rubrics import GRADES

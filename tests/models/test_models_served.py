@@ -19,8 +19,8 @@ from fathoms.errors import ConfigError, ModelError, RateLimitError, ServerError
 from fathoms.models import PageEmbedder
 from fathoms.models.calling.provider_calls import ExecutionSettings
 from fathoms.models.embed import process as embedding
-from fathoms.models.embed.served.base import ServedPageModel
 from fathoms.models.embed.served.pictures import picture_to_send
+from fathoms.models.embed.served.served_model import ServedPageModel
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.models.page_vectors import questions_cached
 from fathoms.runs.cache import Cache

@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from fathoms.ingest.chunkers.base import BaseChunker
+from fathoms.ingest.chunkers.chunker import BaseChunker
 from fathoms.types import Chunk, Document
 
 
@@ -65,7 +65,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from fathoms.component import Loads
-from fathoms.retrieve.base import Index, Needs, Retriever, hits
+from fathoms.retrieve.retriever import Index, Needs, Retriever, hits
 from fathoms.types import Hit, Question
 
 
@@ -99,7 +99,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.models.caller import Caller
 from fathoms.types import Failure, Judgement, Verdict
 

@@ -22,7 +22,7 @@ from typing import Any
 from fathoms.corpora.quote_pictures import with_pictures
 from fathoms.extras.questions.drafting import QUESTION_MARKS, ask_each, model_of, plain_prompt
 from fathoms.extras.questions.source_words import source_named
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.judges.replies import read_json
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.metrics.phrase_recall import phrase_recall

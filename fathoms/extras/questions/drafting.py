@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 from fathoms.errors import FathomsError, ModelError, UsageError
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.chat.forms import read_choice

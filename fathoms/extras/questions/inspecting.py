@@ -16,7 +16,7 @@ from fathoms.extras.questions.ambiguity import evidence_of
 from fathoms.extras.questions.drafting import ask_all, model_of
 from fathoms.extras.questions.making.drafts import Check
 from fathoms.extras.questions.source_words import source_named
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.judges.replies import read_json
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.models.caching import ReplyCache

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from fathoms.extras.questions.drafting import ask_each, model_of
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.judges.of_run import Judging, judge_run
 from fathoms.judges.replies import read_json
 from fathoms.metrics.claims.premises import retrieved

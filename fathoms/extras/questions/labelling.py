@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from fathoms.extras.questions.drafting import ask_all, model_of
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.models.caching import ReplyCache
 from fathoms.retrieve import BM25, Index

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fathoms.extras.questions.drafting import ask_each, model_of
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.judges.replies import read_json
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.models.caching import ReplyCache

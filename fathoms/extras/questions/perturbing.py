@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathoms.extras.questions.drafting import QUESTION_MARKS, ask_each, model_of
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.premise import PREMISE
 from fathoms.models.caching import ReplyCache

@@ -21,7 +21,7 @@ from fathoms.extras.questions.inspecting import (
     plan,
 )
 from fathoms.extras.questions.labelling import label, pages_to_ask, prompts_about
-from fathoms.judges.base import Judge
+from fathoms.judges.judge import Judge
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import prompt_size
 from fathoms.retrieve.oracle import known_places

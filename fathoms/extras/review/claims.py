@@ -18,7 +18,7 @@ from rich.rule import Rule
 from fathoms.cli.asking import Review, labelled
 from fathoms.errors import DataError, UsageError
 from fathoms.judges.asking import Judged
-from fathoms.judges.base import LABELS, Judge
+from fathoms.judges.judge import LABELS, Judge
 from fathoms.judges.of_run import NeedsVerdicts, needed
 from fathoms.judges.rubrics import WORDS
 from fathoms.report.text import shorten, visible

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from fathoms.component import Loads
 from fathoms.errors import ConfigError, MissingExtraError
-from fathoms.ingest.chunkers.base import BaseChunker
+from fathoms.ingest.chunkers.chunker import BaseChunker
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.weights import WEIGHTS, Weights, digests, files, locate
 from fathoms.safety.option_limits import MOST_TOKENS

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.component import package_version
-from fathoms.ingest.chunkers.base import BaseChunker
 from fathoms.ingest.chunkers.boxes import page_boxes
+from fathoms.ingest.chunkers.chunker import BaseChunker
 from fathoms.types import Chunk, Document
 
 HIGHEST_DPI = 600

@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 
 from fathoms.config import suggest
 from fathoms.errors import MissingExtraError
-from fathoms.ingest.chunkers.base import BaseChunker
 from fathoms.ingest.chunkers.boxes import text_boxes
+from fathoms.ingest.chunkers.chunker import BaseChunker
 from fathoms.models.punkt import pieces
 from fathoms.types import Chunk, Document
 

@@ -10,7 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fathoms.judges.nli.base import Encoded, OneText, Reading, network, require_two_labels, tokenizer_of
+from fathoms.judges.nli.fact_checker import (
+    Encoded,
+    OneText,
+    Reading,
+    network,
+    require_two_labels,
+    tokenizer_of,
+)
 from fathoms.judges.nli.parts import parts
 from fathoms.judges.prompts import filled
 from fathoms.models.sentences import all_sentences

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fathoms.errors import ConfigError
-from fathoms.judges.nli.base import Encoded, OneText, Reading
+from fathoms.judges.nli.fact_checker import Encoded, OneText, Reading
 from fathoms.models.weights.hub import best_device, is_path, quiet, read, transformers
 
 _FOUNDATION = "google/flan-t5-base"

@@ -13,8 +13,8 @@ from pydantic import Field, field_validator
 
 from fathoms.component import Loads
 from fathoms.errors import ConfigError
-from fathoms.judges.base import LABELS, Judge
-from fathoms.judges.nli.base import FactChecker, Reading
+from fathoms.judges.judge import LABELS, Judge
+from fathoms.judges.nli.fact_checker import FactChecker, Reading
 from fathoms.judges.prompts import filled, places
 from fathoms.models.caller import Caller
 from fathoms.models.weights.hub import HubModel, folder_of, load, within_memory

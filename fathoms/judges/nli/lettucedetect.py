@@ -15,7 +15,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fathoms.judges.nli.base import Encoded, FactChecker, Reading, network, require_two_labels, tokenizer_of
+from fathoms.judges.nli.fact_checker import (
+    Encoded,
+    FactChecker,
+    Reading,
+    network,
+    require_two_labels,
+    tokenizer_of,
+)
 from fathoms.judges.nli.parts import parts
 from fathoms.models.sentences import all_sentences
 

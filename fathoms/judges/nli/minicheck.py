@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from fathoms.errors import ConfigError
-from fathoms.judges.nli.base import Encoded, OneText, Reading, network, tokenizer_of
+from fathoms.judges.nli.fact_checker import Encoded, OneText, Reading, network, tokenizer_of
 from fathoms.judges.nli.parts import parts
 from fathoms.models.sentences import all_sentences
 

@@ -15,8 +15,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
-from fathoms.metrics.claims.base import ReleasedMetric, of_one_record
 from fathoms.metrics.claims.cited_sentences import CitedSentence, cited_sentences
+from fathoms.metrics.claims.claim_metric import ReleasedMetric, of_one_record
 from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.post_hoc import CitesPostHoc
 from fathoms.metrics.claims.premises import Premise

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
-from fathoms.metrics.claims.base import of_one_record
 from fathoms.metrics.claims.cited_sentences import CitedSentence, cited_sentences
+from fathoms.metrics.claims.claim_metric import of_one_record
 from fathoms.metrics.claims.post_hoc import CitesPostHoc
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.shares import Parts, f1_of, ratio_of

@@ -11,8 +11,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from fathoms.metrics.claims.base import of_one_record
 from fathoms.metrics.claims.cited_sentences import CitedSentence, cited_sentences
+from fathoms.metrics.claims.claim_metric import of_one_record
 from fathoms.metrics.claims.nuggets import EXTENT, extent_of
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.terms import Term, mean_of

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, PrivateAttr
 
 from fathoms.metrics.claims import premises
-from fathoms.metrics.claims.base import ReleasedMetric
+from fathoms.metrics.claims.claim_metric import ReleasedMetric
 from fathoms.metrics.claims.gold_sources import Citing, Source, all_pages, gold_sources
 from fathoms.metrics.claims.matrix import Grid, Matrix, Side
 from fathoms.metrics.claims.post_hoc import nearest

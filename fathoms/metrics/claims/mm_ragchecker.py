@@ -18,7 +18,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from fathoms.metrics.claims import premises
-from fathoms.metrics.claims.base import ClaimMetric, of_one_record
+from fathoms.metrics.claims.claim_metric import ClaimMetric, of_one_record
 from fathoms.metrics.claims.matrix import BINARY_LACKS, Grid, Matrix
 from fathoms.metrics.claims.premises import Premise
 from fathoms.metrics.claims.ragchecker import answer_by_gold, gold_by_answer

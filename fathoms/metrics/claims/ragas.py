@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.metrics.aggregate import mean
-from fathoms.metrics.claims.base import ClaimMetric
+from fathoms.metrics.claims.claim_metric import ClaimMetric
 from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.premises import CONTEXT, Premise, retrieved
 from fathoms.metrics.claims.ragchecker import gold_by_hits

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 from fathoms.metrics.claims import premises
-from fathoms.metrics.claims.base import ReleasedMetric, of_one_record
+from fathoms.metrics.claims.claim_metric import ReleasedMetric, of_one_record
 from fathoms.metrics.claims.expected import SupportedShare
 from fathoms.metrics.claims.matrix import Grid, Matrix
 from fathoms.metrics.claims.shares import f1_of, ratio_of, share_of

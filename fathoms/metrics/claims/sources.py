@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from fathoms.metrics.claims.base import ClaimMetric
+from fathoms.metrics.claims.claim_metric import ClaimMetric
 from fathoms.metrics.claims.matrix import BINARY_LACKS, Grid, Matrix
 from fathoms.metrics.claims.ragchecker import answer_by_hits
 from fathoms.metrics.claims.shares import share_of

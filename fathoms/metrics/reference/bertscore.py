@@ -12,7 +12,7 @@ from pydantic import Field
 
 from fathoms.component import Loads
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError
-from fathoms.metrics.reference.base import ReferenceMetric
+from fathoms.metrics.reference.reference_metric import ReferenceMetric
 from fathoms.models.weights.assets import ASSETS
 from fathoms.models.weights.hub import (
     ask_hub,

@@ -12,8 +12,8 @@ import sys
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from fathoms.metrics.reference.base import ReferenceMetric, require
 from fathoms.metrics.reference.ngrams import common_ngrams
+from fathoms.metrics.reference.reference_metric import ReferenceMetric, require
 from fathoms.models.words import nltk_words
 
 ORDERS = 4

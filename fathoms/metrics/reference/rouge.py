@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import ClassVar, Literal
 
-from fathoms.metrics.reference.base import ReferenceMetric
 from fathoms.metrics.reference.ngrams import common_ngrams
+from fathoms.metrics.reference.reference_metric import ReferenceMetric
 from fathoms.models.stems import stem
 from fathoms.safety.injections import WORD
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.metrics.reference.base import ReferenceMetric
+from fathoms.metrics.reference.reference_metric import ReferenceMetric
 from fathoms.models import Embedder, OnnxEmbedder
 
 if TYPE_CHECKING:

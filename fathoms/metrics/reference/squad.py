@@ -12,7 +12,7 @@ import string
 from collections import Counter
 from typing import ClassVar, Literal
 
-from fathoms.metrics.reference.base import ReferenceMetric
+from fathoms.metrics.reference.reference_metric import ReferenceMetric
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _SOURCE = "SQuAD, Rajpurkar et al. 2016"

@@ -22,7 +22,7 @@ from pydantic import Field, field_validator
 from fathoms.component import Loads
 from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
-from fathoms.models.chat.base import ChatComponent
+from fathoms.models.chat.chat_component import ChatComponent
 from fathoms.models.chat.closed_errors import Fault, Sender, as_error, is_file_gone
 from fathoms.models.chat.completion import as_count
 from fathoms.models.options import (

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from fathoms.component import Loads
 from fathoms.errors import ConfigError, ModelError, NoAnswerError
-from fathoms.models.chat.base import ChatComponent, refuse_files
+from fathoms.models.chat.chat_component import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages, with_choice_p
 from fathoms.models.chat.forms import form_options

@@ -13,7 +13,7 @@ from pydantic import Field
 from fathoms.component import Component, Loads, package_version
 from fathoms.config import fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError
-from fathoms.models.chat.base import ChatComponent
+from fathoms.models.chat.chat_component import ChatComponent
 from fathoms.models.chat.llamaindex_replies import chat, embeddings, unit_rows
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.models.protocols import TextEmbedder

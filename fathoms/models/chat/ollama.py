@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 from fathoms.component import Component, Loads
 from fathoms.config import fingerprint, import_target
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
-from fathoms.models.chat.base import ChatComponent, refuse_files
+from fathoms.models.chat.chat_component import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender, quoted
 from fathoms.models.chat.cuts import prompt_cut
 from fathoms.models.chat.forms import schema_of

@@ -13,7 +13,7 @@ from pydantic import Field
 from fathoms.component import Component, Loads
 from fathoms.config import fingerprint, import_target, suggest
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
-from fathoms.models.chat.base import ChatComponent
+from fathoms.models.chat.chat_component import ChatComponent
 from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages
 from fathoms.models.chat.counting import counted, counts_nothing

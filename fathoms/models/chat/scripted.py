@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from fathoms.errors import ModelError
-from fathoms.models.chat.base import ChatComponent
+from fathoms.models.chat.chat_component import ChatComponent
 from fathoms.models.protocols import FileLimits
 from fathoms.paths import sha256_file
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TOKENS

@@ -15,7 +15,7 @@ from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.pages import HubPageModel
 from fathoms.models.embed.patches import Patches, Words
 from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
-from fathoms.models.embed.served.base import ServedPageModel
+from fathoms.models.embed.served.served_model import ServedPageModel
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.safety.children import Child, ChildEndedError
 

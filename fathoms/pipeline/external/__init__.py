@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fathoms.pipeline.external.base import Connected, ExternalPipeline
+from fathoms.pipeline.external.external_pipeline import Connected, ExternalPipeline
 from fathoms.pipeline.external.http import Http
 from fathoms.pipeline.external.python import Python, Source
 from fathoms.registry import OneOf

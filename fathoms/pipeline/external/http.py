@@ -25,8 +25,8 @@ from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.options import without_secrets
 from fathoms.models.wire import DONE
 from fathoms.pipeline.external.answer import Answer
-from fathoms.pipeline.external.base import Ask, ExternalPipeline, PipelineReply
 from fathoms.pipeline.external.body import beginning, events, parsed, whole
+from fathoms.pipeline.external.external_pipeline import Ask, ExternalPipeline, PipelineReply
 from fathoms.pipeline.external.mapping import Response, Rounds, reported_refusal
 from fathoms.pipeline.external.reading import (
     Reading,

@@ -28,8 +28,8 @@ from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.pipeline.external.answer import Answer
-from fathoms.pipeline.external.base import Ask, ExternalPipeline, PipelineReply
 from fathoms.pipeline.external.calls import Functions, RaisedError
+from fathoms.pipeline.external.external_pipeline import Ask, ExternalPipeline, PipelineReply
 from fathoms.pipeline.external.mapping import complaint
 from fathoms.safety.imported import source_sha256
 from fathoms.safety.importing import importable, load

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from fathoms.config import fingerprint
 from fathoms.corpora.writing import refuse_existing, write_new
 from fathoms.errors import DataError
-from fathoms.judges.base import LABELS, UNPARSED, Judge
+from fathoms.judges.judge import LABELS, UNPARSED, Judge
 from fathoms.judges.of_run import NeedsVerdicts, needed, stored_judgements
 from fathoms.runs.run import Run
 from fathoms.types import Judgement, Question, Record, Verdict

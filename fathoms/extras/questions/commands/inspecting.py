@@ -18,7 +18,7 @@ from fathoms.extras.questions.commands.parsing import read_any
 
 if TYPE_CHECKING:
     from fathoms.extras.questions.inspecting import Inspected
-    from fathoms.judges.base import Judge
+    from fathoms.judges.judge import Judge
     from fathoms.types import Document, Question
 
 

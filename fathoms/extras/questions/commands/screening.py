@@ -14,7 +14,7 @@ from fathoms.extras.questions.commands.build_summary import coverage_lines
 if TYPE_CHECKING:
     from fathoms.extras.questions.making.balance import Coverage
     from fathoms.extras.questions.screening import Share
-    from fathoms.judges.base import Judge
+    from fathoms.judges.judge import Judge
     from fathoms.types import Document, Question
 
 HEADS = ("questions", "share", "95 % interval", "count", "not known")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from fathoms.errors import ModelError
 from fathoms.models.chat.completion import count
-from fathoms.models.embed.served.base import Answer, Batch, ServedPageModel
+from fathoms.models.embed.served.served_model import Answer, Batch, ServedPageModel
 from fathoms.models.options import Address, VariableName
 
 _ONE_PICTURE = "-v3"

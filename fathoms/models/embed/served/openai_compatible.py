@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal
 
 from fathoms.models.chat.completion import count
-from fathoms.models.embed.served.base import Answer, Batch, ServedPageModel
 from fathoms.models.embed.served.replies import by_index
+from fathoms.models.embed.served.served_model import Answer, Batch, ServedPageModel
 
 Content = list[dict[str, Any]]
 

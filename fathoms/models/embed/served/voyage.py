@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.models.chat.completion import count
-from fathoms.models.embed.served.base import Answer, Batch, ServedPageModel
 from fathoms.models.embed.served.replies import by_index
+from fathoms.models.embed.served.served_model import Answer, Batch, ServedPageModel
 from fathoms.models.options import Address, VariableName
 
 
