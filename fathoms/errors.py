@@ -62,7 +62,7 @@ class ExitCode(IntEnum):
     )
     INTERRUPTED = (
         130,
-        "interrupted by SIGINT (Ctrl-C): answers in flight were awaited and kept, the other questions not"
+        "interrupted by SIGINT (Ctrl-C): answers in flight were awaited and stored, the other questions not"
         " asked; after a second one, nothing was awaited",
     )
     TERMINATED = (

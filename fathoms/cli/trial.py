@@ -125,7 +125,7 @@ def _place(document: str, pages: Iterable[int], names: DocumentNames) -> str:
     numbers = ", ".join(map(str, pages))
     where = f" p. {numbers}" if numbers else ""
     if not document:
-        return f"no document{where}"
+        return f"not named{where}"
     found = names.find(document)
     return f"{plain(found or document)}{where}{'' if found else ' (not in the data set)'}"
 

@@ -189,7 +189,7 @@ def _lost(found: Gated) -> str:
         return ""
     if found.losses:
         check = deciding_loss(found)
-        waver = f" (wavered before: {_few(check.wavering)})" if check.wavering else ""
+        waver = f" (right in only some runs before: {_few(check.wavering)})" if check.wavering else ""
         return _few(check.ids) + waver
     if not found.checks or not any(one.verdict == found.verdict for one in found.checks):
         return ""

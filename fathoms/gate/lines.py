@@ -64,7 +64,7 @@ def _losses_panel(found: Gated) -> Iterator[RenderableType]:
     for each in found.losses:
         yield Text(loss_text(each), style=STYLES[each.verdict])
         if each.lost:
-            waver = f" (wavering before: {listed(each.wavering)})" if each.wavering else ""
+            waver = f" (right in only some runs before: {listed(each.wavering)})" if each.wavering else ""
             yield Text(f"lost: {listed(each.ids)}{waver}")
     yield from (limit_text(limit) for limit in found.limits if not limit.kept or limit.of != "call")
     yield note(f"baseline: {base_text(found.losses[0])}")
@@ -76,8 +76,8 @@ def _losses_panel(found: Gated) -> Iterator[RenderableType]:
 
 def base_text(check: LossCheck) -> str:
     """Say how many answers the baseline has to a question, and how many of a night would pay off."""
-    few = "; one night does not show which answers waver, so FAIL takes many lost ones" * (check.answers == 1)
-    more = "; run --repeats {} would FAIL from {} on".format(*check.repeats) if check.repeats else ""
+    few = "; one night does not show which answers change from run to run, so FAIL takes many lost answers" * (check.answers == 1)
+    more = "; with run --repeats {}, FAIL if {} are lost".format(*check.repeats) if check.repeats else ""
     return f"{amount(check.nights, 'run')}, {amount(check.answers, 'answer')} to a question{few or more}"
 
 
@@ -89,11 +89,11 @@ def loss_text(check: LossCheck) -> str:
 
 
 def alarm_text(check: LossCheck) -> str:
-    """Say what FAIL takes: so many lost answers, or where wavering ones are lost, a `p` below the level."""
+    """Say what FAIL takes: so many lost answers, or where others are lost, a `p` below the level."""
     if check.needed is None:
         return "the loss of all would be no alarm"
     if check.verdict == "PASS" and len(check.lost) < check.needed:
-        return f"FAIL from {check.needed} steady ones on"
+        return f"FAIL if {check.needed} steady answers are lost"
     return f"FAIL below {check.level:.2g}"
 
 

@@ -61,6 +61,8 @@ def margin_lines(questions: Sequence[Question], gate: GateSettings | None) -> li
     sizes = answerable_sizes(questions)
     if not sizes:
         return []
+    if settings.preset == "small":
+        return ["With preset 'small', the gate counts the right answers that were lost, and uses no margin."]
     least, where = smallest_margin(tuple(sizes.values()), settings.alpha), ""
     if settings.by_category:
         name = min(sizes, key=lambda each: sizes[each])

@@ -169,8 +169,8 @@ def heading(runs: Sequence[Run], scores: str | None) -> str:
 def _asked(run: Run) -> str:
     """Say how many questions were asked, and from which data set."""
     counts = run.summary.counts
-    asked = counts.asked or 0
-    every = counts.questions or asked
+    asked = (counts.asked or 0) - (counts.unanswered or 0)
+    every = counts.questions or counts.asked or 0
     number = f"{asked} of {amount(every, 'question')}" if asked < every else amount(asked, "question")
     times = f" x {run.summary.repeats}" if run.summary.repeats > 1 else ""
     answers = "" if counts.unanswerable is None else f", {asked - counts.unanswerable} with an answer"

@@ -25,7 +25,7 @@ _LONG = 22
 """A name of more characters is shortened, so that the table has 80 columns."""
 _SAYS = {
     "budget": "the budget is spent",
-    "calls": "the number of calls is reached",
+    "calls": "the limit of calls is reached",
     "signal": "it was stopped",
 }
 
@@ -89,9 +89,9 @@ def headline(result: Result) -> list[str]:
         first = f"best{margin} on these questions: {best_name} ({value})"
     apart = result.not_apart
     if not apart:
-        return [first, "for new questions too: it is told apart from all others"]
+        return [first, "for new questions too, it is better than all others"]
     known = [one.to_settle for one in apart if one.to_settle is not None]
-    second = f"for new questions not told apart from {_names(apart, short_names)}"
+    second = f"for new questions, {_names(apart, short_names)} may be as good"
     if known:
         second += f"; about {_rounded(max(known))} questions would settle {_of(len(known), len(apart))}"
     return [first, second]

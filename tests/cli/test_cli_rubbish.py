@@ -55,7 +55,7 @@ def counts(project: Project) -> dict[str, int]:
         (lambda colour: colour if colour in ("red", "blue") else " ", "4 empty", (4, 0, 0)),
         (
             lambda colour: colour if colour in ("red", "blue") else "A  CAT\n",
-            "4 all the same",
+            "4 with the same text",
             (0, 0, 4),
         ),
         (lambda colour: colour, None, (0, 0, 0)),

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from fathoms.stats.ranking import Coefficient, RankAgreement
 
 MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
-COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ as known", "differs": "differ"}
+COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ for a known reason", "differs": "differ"}
 SHORT = {"correctness": "corr.", "hallucination": "hall.", "abstention": "abst."}
 COLUMN = 9
-KEY = "each cell: as printed, as it comes out here"
+KEY = "each cell: the printed figure, the one computed here"
 OURS = "; ours: hallucination by a classifier, see below"
 
 Live = Mapping[str, "Figures"]
@@ -84,7 +84,7 @@ def reproduced_lines(comparison: Comparison) -> Iterator[str]:
         yield sentence(cell)
     compared = sum(row.compared for row in comparison.rows)
     counts = ", ".join(f"{len(comparison.cells(status))} {words}" for status, words in COUNTED.items())
-    yield f"{compared} of {len(comparison.rows)} rows compared; of their cells {counts}"
+    yield f"{compared} of {len(comparison.rows)} rows compared; of their cells, {counts}"
 
 
 def contradictions(table: PrintedTable[Any]) -> Iterator[str]:
@@ -103,7 +103,7 @@ def flags_lines(figures: Live, scoring: Scoring) -> Iterator[str]:
     if exemplars:
         rule = f"the paper's rule with {exemplars} and the embedder '{found['embedder']}'"
     yield (
-        f"ours: {rule} gives {found['same'] / found['of']:.0%} of the {found['of']} released flags of"
+        f"ours: {rule} reproduces {found['same'] / found['of']:.0%} of the {found['of']} released flags of"
         " hallucination"
         + ("" if exemplars else "; the released exemplars ('fathoms data pull fathoms-rag') are not here")
     )

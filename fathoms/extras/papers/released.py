@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fathoms.corpora import read_questions
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, UsageError, amount, some_of
 from fathoms.extras.papers.figures import Figures, figures_of, profiles_of
 from fathoms.extras.papers.tables import Table
 from fathoms.importers import Imported, read_answers, read_result_file, result_files
@@ -42,7 +42,7 @@ def find_results(
             continue
         of_folder, others = result_files(folder)
         paths += of_folder
-        strays += [f"{path} is no result file" for path in others if path.name != RELEASED_EXEMPLARS]
+        strays += _no_results(folder, [path for path in others if path.name != RELEASED_EXEMPLARS])
     for path in {path.resolve(): path for path in paths}.values():
         try:
             imported = read_result_file(path) if questions is None else read_answers(path, questions)
@@ -61,6 +61,14 @@ def find_results(
         named = " and ".join(map(str, folders))
         raise DataError("\n".join([f"no result file of {table.table} is in {named}", *strays, *damaged]))
     return found, tuple(strays), tuple(damaged)
+
+
+def _no_results(folder: Path, others: Sequence[Path]) -> list[str]:
+    """Name the JSON files of a folder that hold no results, all of them in one message."""
+    if not others:
+        return []
+    names = some_of(sorted(str(path.relative_to(folder)) for path in others))
+    return [f"{amount(len(others), 'JSON file')} of {folder} hold no results, and are left out: {names}"]
 
 
 def with_exemplars(folders: Sequence[Path]) -> Scoring:

@@ -167,7 +167,7 @@ class Counts(Part):
         kinds = {
             f"{self.empty} empty": self.empty,
             f"{self.markup} pages of HTML": self.markup,
-            f"{self.same} all the same": self.same,
+            f"{self.same} with the same text": self.same,
         }
         return [what for what, count in kinds.items() if 2 * (count or 0) > (self.answered or 0)]
 

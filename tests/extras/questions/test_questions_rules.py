@@ -161,6 +161,13 @@ def test_a_finding_names_line_and_column_of_the_value(tmp_path: Path) -> None:
     assert str(finding).startswith(f"{tmp_path}/q.jsonl:1:67: warning phrase-absent: 'grene' is not in ")
 
 
+def test_wordings_that_a_bar_without_spaces_leaves_together_are_named(tmp_path: Path) -> None:
+    row = {"question": "Which colour?", "files": ["varn.pdf"], "answers": [["green|emerald"]]}
+    said = "if these are several wordings, put ' | ' between them, with spaces (in JSON, list them as answers)"
+    message = f"'green|emerald' is not in 'varn.pdf' as parsed; {said}"
+    assert told(checked(tmp_path, row)) == [("phrase-absent", 1, message)]
+
+
 def test_a_page_without_text_is_named(tmp_path: Path) -> None:
     scan = {"document": "lune.pdf", "page": 3}
     row = {"question": "Who signed?", "files": ["lune.pdf"], "answers": "zyx", "evidence": [scan]}
