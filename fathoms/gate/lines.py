@@ -93,7 +93,7 @@ def alarm_text(check: LossCheck) -> str:
     if check.needed is None:
         return "the loss of all would be no alarm"
     if check.verdict == "PASS" and len(check.lost) < check.needed:
-        return f"FAIL if {check.needed} steady answers are lost"
+        return f"FAIL at {check.needed} steady answers"
     return f"FAIL below {check.level:.2g}"
 
 

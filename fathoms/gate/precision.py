@@ -84,4 +84,6 @@ def margin_lines(questions: Sequence[Question], gate: GateSettings | None) -> li
             lines.append(
                 f"warning: gate.margin, {settings.margin:g}, {often} Raise it, or ask more questions."
             )
+        if sum(sizes.values()) <= 100:
+            lines.append("With so few questions, use 'gate: {preset: small}', which needs no margin.")
     return lines

@@ -200,6 +200,11 @@ def test_a_margin_that_the_questions_cannot_resolve(
     said = printed(capsys, command, "night.yaml")
     assert f"in 80% of the nights is {margin:.3f}, if 60% of its answers are right" in said
     assert "The default margin of 0.02 is smaller" in said
+    assert "With so few questions, use 'gate: {preset: small}', which needs no margin." in said
+    project.write("night.yaml", CONFIG + "gate: {preset: small}\n")
+    said = printed(capsys, command, "night.yaml")
+    assert "With preset 'small', the gate counts the right answers that were lost" in said
+    assert "margin of 0.02" not in said
     project.write("night.yaml", CONFIG + "gate: {margin: 0.05}\n")
     said = printed(capsys, command, "night.yaml")
     assert "warning: gate.margin, 0.05, is smaller" in said

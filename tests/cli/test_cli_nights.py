@@ -100,7 +100,7 @@ NIGHTS = [
         "unchanged",
         0,
         0,
-        "why 0 of 12 right answers were lost (p 1.000; FAIL if 4 steady answers are lost)",
+        "why 0 of 12 right answers were lost (p 1.000; FAIL at 4 steady answers)",
     ),  # repaired
 ]
 

@@ -88,10 +88,10 @@ def small(capsys: pytest.CaptureFixture[str], code: int) -> dict[str, Any]:
 
 def test_good_and_bad_nights(nights: Project, capsys: pytest.CaptureFixture[str]) -> None:
     run()
-    assert gate(capsys, 0)[-1] == "PASS: 0 of 12 right answers lost; FAIL if 5 steady answers are lost"
+    assert gate(capsys, 0)[-1] == "PASS: 0 of 12 right answers lost; FAIL at 5 steady answers"
     run("number 12")  # it wavers
     lines = gate(capsys, 0)
-    assert lines[-1] == "PASS: 1 of 12 right answers lost (q12); FAIL if 5 steady answers are lost"
+    assert lines[-1] == "PASS: 1 of 12 right answers lost (q12); FAIL at 5 steady answers"
     assert lines[0] == "PASS  correctness 0.78 -> 0.73 (-0.05) on 15 questions"
     assert lines[1].startswith("why   1 of 12 right answers were lost (p 0.")
     assert lines[2] == "lost  q12 (right in only some runs before: q12)"

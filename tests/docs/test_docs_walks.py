@@ -249,7 +249,7 @@ def test_following_the_gate_goes_through_bad_nights_and_a_repair(tmp_path: Path)
         assert len(found.splitlines()) <= 8
     assert (
         repaired.splitlines()[1]
-        == "why   0 of 12 right answers were lost (p 1.000; FAIL if 5 steady answers are lost)"
+        == "why   0 of 12 right answers were lost (p 1.000; FAIL at 5 steady answers)"
     )
     assert "q01" in flaky
     assert good.returncode == 0, good.stderr
