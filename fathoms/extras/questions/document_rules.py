@@ -91,9 +91,7 @@ def _instead(subject: Subject, question: Question, names: tuple[str, ...], phras
         if text is not None and not text.strip():
             return f"page {evidence.page} of '{evidence.document}' has no text: a scan?"
     if isinstance(phrase, str) and "|" in phrase:
-        return (
-            "if these are several wordings, put ' | ' between them, with spaces (in JSON, list them as answers)"
-        )
+        return "if these are several wordings, put ' | ' between them (in JSON, list them as answers)"
     near = nearest(subject.texts.fold(phrase), pages) if isinstance(phrase, str) else None
     if near is None and not isinstance(phrase, str):
         return "nothing there fits it: is it in a picture, computed, or worded differently?"

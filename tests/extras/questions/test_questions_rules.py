@@ -163,7 +163,7 @@ def test_a_finding_names_line_and_column_of_the_value(tmp_path: Path) -> None:
 
 def test_wordings_that_a_bar_without_spaces_leaves_together_are_named(tmp_path: Path) -> None:
     row = {"question": "Which colour?", "files": ["varn.pdf"], "answers": [["green|emerald"]]}
-    said = "if these are several wordings, put ' | ' between them, with spaces (in JSON, list them as answers)"
+    said = "if these are several wordings, put ' | ' between them (in JSON, list them as answers)"
     message = f"'green|emerald' is not in 'varn.pdf' as parsed; {said}"
     assert told(checked(tmp_path, row)) == [("phrase-absent", 1, message)]
 
