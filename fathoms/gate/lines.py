@@ -76,7 +76,8 @@ def _losses_panel(found: Gated) -> Iterator[RenderableType]:
 
 def base_text(check: LossCheck) -> str:
     """Say how many answers the baseline has to a question, and how many of a night would pay off."""
-    few = "; one night does not show which answers change from run to run, so FAIL takes many lost answers" * (check.answers == 1)
+    changing = "one night does not show which answers change from run to run, so FAIL takes many lost ones"
+    few = f"; {changing}" * (check.answers == 1)
     more = "; with run --repeats {}, FAIL if {} are lost".format(*check.repeats) if check.repeats else ""
     return f"{amount(check.nights, 'run')}, {amount(check.answers, 'answer')} to a question{few or more}"
 

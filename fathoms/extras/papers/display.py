@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from fathoms.stats.ranking import Coefficient, RankAgreement
 
 MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
-COUNTED: dict[Status, str] = {"same": "the same", "documented": "differ for a known reason", "differs": "differ"}
+COUNTED: dict[Status, str] = {
+    "same": "the same",
+    "documented": "differ for a known reason",
+    "differs": "differ",
+}
 SHORT = {"correctness": "corr.", "hallucination": "hall.", "abstention": "abst."}
 COLUMN = 9
 KEY = "each cell: the printed figure, the one computed here"
