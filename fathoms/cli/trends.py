@@ -41,7 +41,7 @@ TheFlaky = Annotated[
     bool,
     typer.Option(
         "--flaky",
-        help="List the questions that the same pipeline answers rightly in some runs only; with --log,"
+        help="List the questions that the same pipeline answers correctly in only some runs; with --log,"
         " runs for which the gate said FAIL do not count.",
     ),
 ]

@@ -68,7 +68,7 @@ def _no_results(folder: Path, others: Sequence[Path]) -> list[str]:
     if not others:
         return []
     names = some_of(sorted(str(path.relative_to(folder)) for path in others))
-    return [f"{amount(len(others), 'JSON file')} of {folder} hold no results, and are left out: {names}"]
+    return [f"{folder}: {amount(len(others), 'JSON file')} without results, left out: {names}"]
 
 
 def with_exemplars(folders: Sequence[Path]) -> Scoring:

@@ -223,8 +223,9 @@ def test_the_authors_folders_are_read_at_any_depth_and_several_together(
         (tmp_path / "Results" / name).write_text('{"statement": ["It is."]}')
     results, [stray], damaged = find_results(table(), [tmp_path / "Results", tmp_path / "closed"])
     assert (sorted(results), damaged) == (["other", "tiny"], ())
-    said = "hold no results, and are left out: notes.json, training.json"
-    assert stray == f"2 JSON files of {tmp_path / 'Results'} {said}"
+    assert (
+        stray == f"{tmp_path / 'Results'}: 2 JSON files without results, left out: notes.json, training.json"
+    )
     assert list(find_results(table(), [tmp_path / "closed", tmp_path / "closed"])[0]) == ["other"]
     with pytest.raises(DataError, match="two files match the row 'tiny'"):
         find_results(table(), [tmp_path / "Results", write_results(tmp_path / "again", "tiny:1b__RAG.json")])
