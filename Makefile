@@ -54,7 +54,7 @@ bench: $(VENV)/.test
 	  $(BIN)/python benchmarks/parsing --only docling --rounds 1 || missed=1; exit $$missed
 
 # Runs what the tests run only with a stand-in with trained weights, vendors' APIs and released files, as far as
-# there are keys and a hub (at most 10 minutes and one dollar), and writes what ran into docs/verified.md.
+# there are keys and a hub (at most 10 minutes and one dollar), and writes what ran into CONTRIBUTING.md.
 verify-real: $(VENV)/.test
 	$(BIN)/python -m tests.real
 

@@ -1,4 +1,4 @@
-"""The pictures of docs/reports.md and docs/retrieval-metrics.md: reports in Chromium, at 1280 and 390 pixels,
+"""The pictures of docs/reports.md and docs/metrics.md: reports in Chromium, at 1280 and 390 pixels,
 light and dark.
 
     python docs/screenshots.py docs/images paper=PAPER/report.html demo=DEMO/report.html

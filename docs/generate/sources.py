@@ -13,14 +13,15 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parent.parent.parent
-LINK = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)\)")
+LINK = re.compile(r"\]\(((?:\.\./)+[^)#\s]+)(#[^)\s]*)?\)")
+"""A link to a file. Its page shows it as text, so an anchor in it is left out."""
 LANGUAGES = {".py": "python", ".yaml": "yaml", ".json": "json", ".md": "markdown"}
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Add a page for every file outside `docs/` that is linked to."""
     pages = [file for file in files if file.is_documentation_page()]
-    links = {_outside(page, link) for page in pages for link in LINK.findall(page.content_string)}
+    links = {_outside(page, link) for page in pages for link, _ in LINK.findall(page.content_string)}
     for path in sorted(links - {None}):
         files.append(File.generated(config, f"sources/{path}.md", content=_page(path)))
     return files

@@ -49,11 +49,11 @@ def doctor(
 
     For every CONFIG, checks the data, each stage and the scoring, and sends one trial question to a service
     (`pipeline: {kind: http}`). Marks the kinds that were never run with trained weights, a vendor's API or
-    released files (`docs/verified.md`), which is no failure. Of a Ray cluster that a CONFIG or --executor ray
-    names, says how many machines and processors it has, which versions and weights differ there, and who can
-    reach it. Always checks this machine: Python, disk space and optional packages. Without a CONFIG, also
-    lists model weights, servers and API keys, and says what to do next. Ends with exit code 1 if a CONFIG
-    cannot be run, if the cluster cannot do the work, or if the cache or the folder of runs is not writable.
+    released files (the last chapter of CONTRIBUTING.md), which is no failure. Of a Ray cluster that a CONFIG
+    or --executor ray names, says how many machines and processors it has, which versions and weights differ
+    there, and who can reach it. Always checks this machine: Python, disk space and optional packages. Without
+    a CONFIG, also lists model weights, servers and API keys, and says what to do next. Ends with exit code 1
+    if a CONFIG cannot be run, if the cluster cannot do the work, or if the cache or the folder of runs is not writable.
     """
     from fathoms.pipeline.matrix import titled
     from fathoms.runs.sharing import VARIABLE

@@ -2,7 +2,7 @@
 
 `verified.json` lists the kinds that the tests run only with a stand-in: small random weights, or a server
 that checks requests against the types of a vendor's SDK. `make verify-real` runs them where there is a key or
-a hub, and writes model, date and figures into this file and into `docs/verified.md`.
+a hub, and writes model, date and figures into this file and into the last chapter of CONTRIBUTING.md.
 """
 
 from __future__ import annotations

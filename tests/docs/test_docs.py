@@ -22,14 +22,14 @@ from fathoms.judges import AnyJudge
 from fathoms.models import Embedded, OnnxEmbedder
 from fathoms.pipeline.matrix import at_cell, axes_of, cells_in
 from fathoms.pipeline.pipeline import Pipeline
-from tests.support.doc_pages import PAGES, ROOT, SETS_UP, WALKS, Block, blocks, blocks_of, words
+from tests.support.doc_pages import PAGES, ROOT, SETS_UP, Block, blocks, blocks_of, words
 from tests.support.project import Project, write_one_page
 
 COMMANDS = {
     line
     for block in blocks("bash")
     for line, _ in block.commands
-    if block.page not in WALKS or line.startswith(SETS_UP)
+    if not block.is_walked or line.startswith(SETS_UP)
 }
 FATHOMS = {line for line in COMMANDS if re.match(r"(\.venv/bin/)?fathoms ", line)}
 OTHERS = sorted(COMMANDS - FATHOMS)
@@ -170,7 +170,7 @@ def _validate(block: Block) -> None:
             validate(Experiment, Source(block.page, data))
         return
     data = yaml.safe_load(block.text)
-    if block.page in ("judges.md", "writing-questions.md") and "kind" in data:
+    if (block.chapter == "judges" or block.page == "writing-questions.md") and "kind" in data:
         TypeAdapter(AnyJudge).validate_python(data)
     elif "licence" in data:
         validate(Manifest, Source(block.page, data))
@@ -194,9 +194,9 @@ def test_every_block_is_seen() -> None:
         fences = re.findall(r"^\s*```.*$", page.read_text(), re.MULTILINE)
         seen = list(blocks_of(page))
         assert len(fences) == 2 * len(seen), page.name
-        read_by_a_walk = {"json"} if page.name in WALKS else set()
-        known = {"bash", "csv", "python", "text", "yaml"} | read_by_a_walk
-        assert {block.language for block in seen} <= known, page.name
+        known = {"bash", "csv", "python", "text", "yaml"}
+        read = known | {"json"}  # by a walk
+        assert all(block.language in (read if block.is_walked else known) for block in seen), page.name
 
 
 def test_configurations_and_commands_are_marked_as_such() -> None:

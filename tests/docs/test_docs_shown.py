@@ -75,6 +75,18 @@ ELSEWHERE = {
     "fathoms build configs/build.yaml pdfs --out set.json --dry-run": "test_cli_build.py",
     "fathoms questions candidates mine.yaml quotes.json -n 20": "test_candidates.py, with a smaller number",
     "fathoms run configs/visual.yaml": "test_cli_visual.py, with a small model of random weights",
+    **dict.fromkeys(
+        (
+            "fathoms run many.yaml --matrix retrieve.top_k=10,20,50,100",
+            "fathoms run many.yaml --set name=packed --matrix generate.context_window=550,1050,2050",
+            'fathoms run many.yaml --set name=dense --set "retrieve={kind: dense}"'
+            " --matrix retrieve.top_k=10,100",
+            "fathoms run many.yaml --set name=each"
+            ' --set "retrieve={kind: each-document, retriever: {kind: bm25}, chunks: 2}"',
+            "fathoms show each --only retrieval",
+        ),
+        "a measurement of minutes; test_each_document.py has such runs on a few documents",
+    ),
     "fathoms doctor mine.yaml": "test_page_index.py, with a small model of random weights",
     "fathoms ingest mine.yaml": "test_page_index.py",
     "fathoms run mine.yaml": "test_page_index.py",

@@ -41,14 +41,16 @@ def walk(
     folder: Path,
     shorter: Mapping[str, str] | None = None,
     replaced: Mapping[str, str] | None = None,
+    chapter: str | None = None,
 ) -> list[str]:
-    """Do what a page says; returns what its commands printed. A `cd` holds for what follows.
+    """Do what a page, or a chapter of it, says; returns what its commands printed. A `cd` holds for what
+    follows.
 
     `shorter` are options that make the runs of a configuration quick, by its name; `replaced` are texts that
     its files have instead of others.
     """
     printed = []
-    for block in blocks_of(page):
+    for block in blocks_of(page, chapter):
         if block.file is not None:
             text = block.text
             for shown, other in (replaced or {}).items():
@@ -117,7 +119,7 @@ def test_following_judges_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         {"claim": text, "premise": "The tower is tall.", "label": label} for text, label in claims.items()
     ]
     (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    _, shown, scored, graded, checked, agreed, again = walk(DOCS / "judges.md", tmp_path)
+    _, shown, scored, graded, checked, agreed, again = walk(DOCS / "metrics.md", tmp_path, chapter="judges")
     assert "never checked against people" in " ".join(shown.split())
     assert "faithfulness" in scored
     assert "correctness-judged" in graded
@@ -130,7 +132,7 @@ def test_following_judges_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_following_claims_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """15 questions of the sample corpus, judged by a script, and a file of RAGChecker."""
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    ran, released, imported = walk(DOCS / "claims.md", tmp_path)
+    ran, released, imported = walk(DOCS / "metrics.md", tmp_path, chapter="claims-of-answers")
     assert "(15 questions, 0 failed, 15 with the same text)" in ran
     assert re.search(r"\nragchecker.precision +0.50 \[0.30, 0.70\]\n", ran)
     every = run("fathoms show claims --only metrics", tmp_path).stdout

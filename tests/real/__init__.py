@@ -2,5 +2,5 @@
 
 `paths.yaml` lists the paths, each with what it needs, what it is expected to cost and how long it takes. A
 path that runs as expected is written with its model, date and figures into `fathoms/cli/verified.json`, which
-`fathoms doctor` reads, and into `docs/verified.md`.
+`fathoms doctor` reads, and into the last chapter of CONTRIBUTING.md.
 """

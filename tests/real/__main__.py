@@ -12,11 +12,11 @@ from pathlib import Path
 
 from fathoms import __version__
 from fathoms.cli.verification import FILE, Kind, RealRun, read_verified
-from tests.real.page import page
+from tests.real.page import with_chapter
 from tests.real.paths import LIST, RealPath, lacking, read_paths
 from tests.real.running import PathError, run_path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "verified.md"
+PAGE = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 DOLLAR = 1.0
 MINUTES = 10.0
 
@@ -92,10 +92,10 @@ def _obstacle(path: RealPath, dollars: float, seconds: float) -> str | None:
 
 
 def _write(record: Path, to: Path, paths: tuple[RealPath, ...], kinds: Mapping[str, Kind]) -> None:
-    """Write the file that `doctor` reads, and the page."""
+    """Write the file that `doctor` reads, and the chapter of the page."""
     data = {name: kind.model_dump() for name, kind in kinds.items()}
     record.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-    to.write_text(page(paths, kinds))
+    to.write_text(with_chapter(to.read_text() if to.exists() else "", paths, kinds))
 
 
 if __name__ == "__main__":

@@ -12,10 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 WALKS = (
-    *("building.md", "claims.md", "extending.md", "gate.md", "judges.md", "many-documents.md"),
-    "tutorial.md",
+    *("building.md", "extending.md", "gate.md", "many-documents.md", "tutorial.md"),
+    *("metrics.md#judges", "metrics.md#claims-of-answers"),
 )
-"""Pages that are followed from the first line to the last, in one folder."""
+"""Pages, or chapters of pages, that are followed from the first line to the last, in one folder."""
 SETS_UP = ("python3 -m venv", ".venv/bin/python -m pip")
 """Commands of these that are not run but held to what `make demo` does."""
 
@@ -26,15 +26,22 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page; `file` is the name that the line before it gives it."""
+    """A fenced block of a page; `chapter` is the anchor of the heading `##` above it, and `file` is the name
+    that the line before it gives it."""
 
     page: str
     language: str
     text: str
     file: str | None = None
+    chapter: str = ""
 
     def __str__(self) -> str:
         return f"{self.page}:{self.file or self.text[:30]}"
+
+    @property
+    def is_walked(self) -> bool:
+        """Whether it is followed with the others of its page or chapter."""
+        return not {self.page, f"{self.page}#{self.chapter}"}.isdisjoint(WALKS)
 
     @property
     def commands(self) -> list[tuple[str, int]]:
@@ -49,10 +56,19 @@ class Block:
         return found
 
 
-def blocks_of(page: Path) -> Iterator[Block]:
-    """Every fenced block of a page, in order."""
-    for found in _BLOCK.finditer(page.read_text()):
-        yield Block(page.name, found["language"], found["text"], found["file"])
+def blocks_of(page: Path, chapter: str | None = None) -> Iterator[Block]:
+    """Every fenced block of a page, or of one of its chapters, in order."""
+    text = page.read_text()
+    heads = [(found.start(), _anchor(found[1])) for found in re.finditer(r"^## (.*)$", text, re.MULTILINE)]
+    for found in _BLOCK.finditer(text):
+        own = next((anchor for start, anchor in reversed(heads) if start < found.start()), "")
+        if chapter in (None, own):
+            yield Block(page.name, found["language"], found["text"], found["file"], own)
+
+
+def _anchor(heading: str) -> str:
+    """The anchor of a heading."""
+    return re.sub(r"[^\w\s-]", "", heading).lower().replace(" ", "-")
 
 
 def blocks(language: str) -> list[Block]:
