@@ -53,7 +53,8 @@ def doctor(
     or --executor ray names, says how many machines and processors it has, which versions and weights differ
     there, and who can reach it. Always checks this machine: Python, disk space and optional packages. Without
     a CONFIG, also lists model weights, servers and API keys, and says what to do next. Ends with exit code 1
-    if a CONFIG cannot be run, if the cluster cannot do the work, or if the cache or the folder of runs is not writable.
+    if a CONFIG cannot be run, if the cluster cannot do the work, or if the cache or the folder of runs is not
+    writable.
     """
     from fathoms.pipeline.matrix import titled
     from fathoms.runs.sharing import VARIABLE
