@@ -93,13 +93,14 @@ class RunTexts:
         texts = [self._text(hit.chunk) for hit in record.hits]
         return None if None in texts else [text for text in texts if text is not None]
 
-    def known_stages(self, records: Iterable[Record], *, with_prompts: bool = True) -> frozenset[Stage]:
-        """Return the stages that are known for at least one question of a run; `with_prompts` says
-        whether any record may hold a prompt.
+    def known_stages(
+        self, records: Iterable[Record], *, possible: Collection[Stage] = ("retrieved", "prompt", "answer")
+    ) -> frozenset[Stage]:
+        """Return the stages that are known for at least one question of a run; `possible` are those that any
+        record may show.
 
-        Reading stops as soon as all stages have been seen that a record can show.
+        Reading stops as soon as all of these have been seen.
         """
-        possible = {"retrieved", "prompt", "answer"} if with_prompts else {"retrieved", "answer"}
         known: set[Stage] = set()
         if self.parsed.documents or self.unread:
             known.add("documents")

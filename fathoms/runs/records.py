@@ -25,7 +25,7 @@ _CONTEXT = ("hits", "rounds", "prompt")
 class Entry(NamedTuple):
     """A usable line of the journal: its number from 1, its offset in bytes, whether it is a failure, whether
     it has scores that were published with imported results, whether its question was only searched for, and
-    whether it may hold a prompt.
+    whether it may hold a prompt and hits.
     """
 
     number: int
@@ -34,6 +34,7 @@ class Entry(NamedTuple):
     released: bool = False
     searched: bool = False
     prompted: bool = True
+    retrieved: bool = True
 
 
 class Flaw(NamedTuple):
@@ -153,7 +154,9 @@ class Records:
             failed, searched = head.error is not None, head.answer is None and head.error is None
             released = not RELEASED_SCORES.isdisjoint(head.released)
             prompted = b'"prompt"' in line.text
-            found[key] = Entry(line.number, line.offset, failed, released, searched, prompted)
+            # rounds of a search have hits, too, so null counts only where it stands alone
+            retrieved = line.text.count(b'"hits"') != 1 or b'"hits": null' not in line.text
+            found[key] = Entry(line.number, line.offset, failed, released, searched, prompted, retrieved)
         return Contents(found, flaws)
 
     def grown(self, offset: int) -> Iterator[tuple[int, int, RecordHead | None]]:

@@ -94,9 +94,12 @@ class ScoreJob:
         """Return what scores the questions, and the stages of the funnel that are known for any."""
         run, texts = self.run, run_texts(self.run, self.manifest)
         asked = [entry for share in self.shares for entries in share.questions for entry in entries]
-        stages = texts.known_stages(
-            run.records.read(asked), with_prompts=any(entry.prompted for entry in asked)
-        )
+        possible: list[Stage] = ["answer"]
+        if any(entry.retrieved for entry in asked):
+            possible.append("retrieved")
+        if any(entry.prompted for entry in asked):
+            possible.append("prompt")
+        stages = texts.known_stages(run.records.read(asked), possible=possible)
         known = run.verdicts(VERDICTS)
         scorer = QuestionScorer(
             run,

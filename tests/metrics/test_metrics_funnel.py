@@ -199,6 +199,9 @@ def test_a_run_without_documents_is_not_read_to_its_end_for_its_stages() -> None
     left = iter([record(hit("a"), context="a"), record()])
     assert RunTexts({}).known_stages(left) == {"retrieved", "prompt", "answer"}
     assert len(list(left)) == 1
+    left = iter([record()] * 3)
+    assert RunTexts({}).known_stages(left, possible=("answer",)) >= {"answer"}
+    assert len(list(left)) == 2  # nothing more can be learnt, so nothing more is read
 
 
 def test_left_out_questions_have_no_figures() -> None:
