@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from fathoms.metrics.claims import mirage
-from fathoms.metrics.registry import SETS
+from fathoms.metrics.registry import sets
 from tests.support.http_stub import serving
 from tests.support.project import Project, write_project
 from tests.support.schemas import schema
@@ -69,7 +69,7 @@ def test_metrics_that_need_no_reference_have_values_and_the_others_say_what_they
     scored: Project,
 ) -> None:
     found = figures(scored)
-    names = {*SETS["argue"], *SETS["ragas"], *SETS["alce"], *MIRAGE}
+    names = {*sets()["argue"], *sets()["ragas"], *sets()["alce"], *MIRAGE}
     lacking = {name: found[name]["missing"] for name in names if found[name]["missing"]}
     assert set(lacking) == NO_REFERENCE
     assert all("needs a gold answer in running text" in said for said in lacking.values())
@@ -78,7 +78,7 @@ def test_metrics_that_need_no_reference_have_values_and_the_others_say_what_they
 
 def test_argue_from_the_shell(scored: Project) -> None:
     found = figures(scored)
-    values = {name.removeprefix("argue."): found[name]["overall"]["value"] for name in SETS["argue"]}
+    values = {name.removeprefix("argue."): found[name]["overall"]["value"] for name in sets()["argue"]}
     # of three sentences, the last needs no citation, and hit 1 attests the first one for one question only;
     # of its nuggets, the height is right, the colour is not, and nobody can indeed say who built it
     assert values == pytest.approx(

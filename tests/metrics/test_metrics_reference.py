@@ -207,4 +207,4 @@ def test_long_answers_are_compared_fast(shared: Path) -> None:
     for answer, reference in pairs:
         value("bleu", answer, reference)
         value("rouge-l", answer, reference)
-    assert time.process_time() - started < 1  # the libraries take 20 times as long as this takes
+    assert time.process_time() - started < 5  # 0.3 to 1 s with coverage; the libraries take 20 times as long
