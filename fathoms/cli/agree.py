@@ -117,8 +117,8 @@ def agree(
     unless --abstention judge asks for labels of answers. Reports print the figure of a judge on claims beside
     the scores that rest on it, unless it rests on a sample or verdicts are missing. Where the judge gives
     probabilities, a table says how often people support the claims of each bin of them, with the expected
-    calibration error (ECE). A cascade is compared
-    with each of its judges alone. Ends with exit code 1 if a judge gave no verdict on a row.
+    calibration error (ECE). A cascade is compared with each of its judges alone. Ends with exit code 1 if a
+    judge gave no verdict on a row.
 
     Given runs, it reads what people said of them with `fathoms review`, and asks nobody. It prints how far
     every two people agree about quality, claims and errors; how far the judge of a run agrees with people
@@ -155,13 +155,18 @@ def agree(
         raise UsageError("--probe, --against and --sample need --judge, and claims as labels")
     if (judge is not None) != (abstention == "judge"):
         raise UsageError("--abstention judge needs a judge: name its file by --judge; other kinds need none")
+    return _classify(labels, abstention or "linear", settings or (), judge, as_json)
+
+
+def _classify(labels: Path, kind: str, settings: Sequence[str], judge: Path | None, as_json: bool) -> int:
+    """Compare labels of answers with a classifier of abstentions, or with a judge; returns the exit code."""
     from fathoms.config import Source, override, validate
     from fathoms.metrics.agreement import agree as compare
     from fathoms.metrics.agreement import read_labels
     from fathoms.metrics.score_records import Scoring
 
-    pairs = [f"abstention.{pair}" for pair in settings or ()]
-    source = override(Source("--abstention", {"abstention": {"kind": abstention or "linear"}}), pairs)
+    pairs = [f"abstention.{pair}" for pair in settings]
+    source = override(Source("--abstention", {"abstention": {"kind": kind}}), pairs)
     classifier = validate(Scoring, source).abstention
     classifier.check()
     rows = read_labels(labels)

@@ -152,8 +152,9 @@ def score(
             spent += judging.cost or 0.0
             over_budget = over_budget or judging.over_budget
             missing = missing or judging.unjudged > allowed(summary.counts.answered or 0)
-        alone = [summary.metrics.get(one.name) for one in beside_default(asked)]
-        missing = missing or any(figures and figures.missing for figures in alone)
+        missing = missing or any(
+            figures.missing for one in beside_default(asked) if (figures := summary.metrics.get(one.name))
+        )
     results.present([store for store in found if store.is_scored], out, wanted)
     if over_budget:
         return ExitCode.OVER_BUDGET

@@ -48,6 +48,8 @@ class _ListMetric(Metric):
     """Base class of the three. A failed call scores 0, because it gave no answer."""
 
     source: ClassVar[str] = "QAMPARI, Amouyal et al. 2022"
+    part: ClassVar[Literal["precision", "recall", "f1"]]
+    """Which of the three figures is the value."""
     failed: ClassVar[float | None] = 0.0
 
     def lacks(self, record: Record) -> str | None:
@@ -56,10 +58,6 @@ class _ListMetric(Metric):
 
     def _applies(self, record: Record) -> bool:
         return bool(_gold_lists(record.question))
-
-    def of_shares(self, precision: float | None, recall: float | None) -> float | None:
-        """Return the value for a precision and a recall, each `None` where there is nothing to divide by."""
-        raise NotImplementedError
 
     def score(self, facts: Facts) -> Score:
         """Return the value for the gold list that the answer agrees with most."""
@@ -71,12 +69,9 @@ class _ListMetric(Metric):
             precision = found.right / number if number else None if gold else 1.0
             recall = found.right / len(gold) if gold else None if number else 1.0
             best.append((_f1(precision, recall), precision, recall))
-        _, precision, recall = max(best, key=itemgetter(0))
-        return Score(
-            metric=self.name,
-            value=self.of_shares(precision, recall),
-            parts={"precision": precision, "recall": recall},
-        )
+        f1, precision, recall = max(best, key=itemgetter(0))
+        parts = {"precision": precision, "recall": recall}
+        return Score(metric=self.name, value={**parts, "f1": f1}[self.part], parts=parts)
 
 
 class ListPrecision(_ListMetric):
@@ -84,10 +79,7 @@ class ListPrecision(_ListMetric):
     answer lists nothing."""
 
     kind: Literal["list-precision"] = "list-precision"
-
-    def of_shares(self, precision: float | None, recall: float | None) -> float | None:
-        """Return the precision."""
-        return precision
+    part: ClassVar[Literal["precision"]] = "precision"
 
 
 class ListRecall(_ListMetric):
@@ -95,20 +87,14 @@ class ListRecall(_ListMetric):
     answer lists something."""
 
     kind: Literal["list-recall"] = "list-recall"
-
-    def of_shares(self, precision: float | None, recall: float | None) -> float | None:
-        """Return the recall."""
-        return recall
+    part: ClassVar[Literal["recall"]] = "recall"
 
 
 class ListF1(_ListMetric):
     """The F1 of precision and recall of the items that the answer lists; 0 where either is 0 or unknown."""
 
     kind: Literal["list-f1"] = "list-f1"
-
-    def of_shares(self, precision: float | None, recall: float | None) -> float | None:
-        """Return the harmonic mean."""
-        return _f1(precision, recall)
+    part: ClassVar[Literal["f1"]] = "f1"
 
 
 class NumberExact(Metric):

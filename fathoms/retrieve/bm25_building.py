@@ -78,7 +78,7 @@ class Counts(NamedTuple):
     lengths: Floats
 
     def packed(self) -> bytes:
-        """Return them as bytes."""
+        """Return the counts as compressed bytes, for `unpacked`."""
         head = json.dumps([len(self.lengths), *self.words]).encode()
         body = self.lengths.astype("<f8").tobytes() + self.rows.tobytes()
         return zlib.compress(head + b"\n" + body, 1)
@@ -98,19 +98,19 @@ class Counts(NamedTuple):
 
 
 class Known:
-    """What was counted of parts before, by the hash of their texts. This one has nothing, and keeps none."""
+    """A store of counts of parts of the texts, by the hash of these. This one is always empty."""
 
     def load(self, keys: Sequence[str]) -> Mapping[str, bytes]:
-        """Return what is there."""
+        """Return the packed counts that are stored, by key."""
         return {}
 
     def save(self, counted: Mapping[str, bytes]) -> None:
-        """Store what was counted."""
+        """Store packed counts by key."""
 
 
 @dataclass(frozen=True)
 class KnownIn(Known):
-    """What was counted of parts before, in a cache, for one way to split texts, which `of` names."""
+    """A store of counts in a cache, for one way to split texts, which `of` names."""
 
     cache: Cache
     of: str

@@ -83,7 +83,7 @@ class _Total(NamedTuple):
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """What it rests on."""
+        """The cells of the table that the sum rests on."""
         return _cells(self.chosen.things, self.chosen.given, self.given)
 
 
