@@ -53,8 +53,7 @@ async def ask_each(
         prompt = await calls.counted(model, partial(draft.fit, model.count_tokens, limit))
         try:
             reply, _ = await calls.reply(model, prompt, "extract")
-            if reply.refusal is not None or not reply.text.strip():
-                raise ModelError(reply.refusal or f"the reply is empty (stop reason: {reply.stop_reason})")
+            _require_text(reply)
         except Exception as error:
             return Part(
                 prompt=prompt, reply=Reply(text=""), document=document, error=to_failure(error)
@@ -101,7 +100,14 @@ async def combining(
         for number, reply in enumerate(replies, start=1):
             if isinstance(reply, BaseException):
                 raise reply
+            _require_text(reply[0])  # without it, the answers of a whole group would be lost
             said.append((f"Documents, group {number}", reply[0].text.strip()))
+
+
+def _require_text(reply: Reply) -> None:
+    """Raise ModelError for a refusal or an empty reply, which is no partial answer."""
+    if reply.refusal is not None or not reply.text.strip():
+        raise ModelError(reply.refusal or f"the reply is empty (stop reason: {reply.stop_reason})")
 
 
 def _packed(

@@ -158,6 +158,12 @@ def test_many_partial_answers_are_combined_in_rounds(towers: Project) -> None:
     assert len(record.calls) == 5 + 2
     assert len(record.prompt.parts) == 5
 
+    # a round without a reply would lose what its documents say, so the question fails
+    towers.fathoms("run", "each.yaml", *settings, "--set", "generate.replies={asked of each: ''}")
+    record = record_of(towers)
+    assert record.error is not None
+    assert "the reply is empty" in record.error.message
+
     done = towers.fathoms("run", "each.yaml", *settings, "--set", "generate.context_window=25")
     assert "the prompt has no room for the answers" in " ".join(done.stdout.split())
 
