@@ -372,7 +372,10 @@ class LLMJudge(Judge):
         """Ask for the verdicts on several claims and several texts in one call. What has no label is asked
         for again text by text, and so are texts that do not fit together."""
         words = _WORDS[self.labels]
-        of_text = {text: [one for one in asked if one.premise == text] for text in {a.premise for a in asked}}
+        of_text = {
+            text: [one for one in asked if one.premise == text]
+            for text in dict.fromkeys(one.premise for one in asked)
+        }
         shown = {text: self._excerpt(own) for text, own in of_text.items()}
         crossed = Crossed(asked, shown)
         values = {"texts": crossed.listed_texts, "claims": crossed.listed_claims}

@@ -357,7 +357,9 @@ def _asked(table: Table, text: str, in_order: bool = True) -> str:
     """Return the text of a question that says which documents count, where that is not plain."""
     if not (in_order and table.in_order):
         return text
-    return f"{text} Where several documents are about one {table.noun}, the latest that says it counts."
+    return (
+        f"{text} Where several documents are about one {table.noun}, the latest that gives the value counts."
+    )
 
 
 def _naming(
