@@ -169,7 +169,7 @@ class _Job:
 
     def died(self, ray: Any, member: _Member, error: Exception, others: Sequence[_Member]) -> None:
         """Note that a worker is gone. Its item waits again, and is given up after so many deaths for which no
-        machine is to blame. Workers that cannot start are told of once, and end the work where there are no
+        machine is to blame. Workers that cannot start are reported once, and end the work where there are no
         others."""
         member.end()
         at = member.at

@@ -135,8 +135,8 @@ class Bucket:
         """The client of this process: after a fork, that of the parent would wait for a thread that is not
         there."""
         if (pid := os.getpid()) not in self._clients:
-            made = getattr(import_module(self._kind.package), self._kind.client)
-            client = made(skip_instance_cache=True, **self._kind.options(self._patience))
+            client_class = getattr(import_module(self._kind.package), self._kind.client)
+            client = client_class(skip_instance_cache=True, **self._kind.options(self._patience))
             client.retries = 2  # of s3fs, for a response that ends early
             self._clients = {pid: client}
         return self._clients[pid]

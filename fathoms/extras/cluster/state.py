@@ -42,7 +42,7 @@ def look_at(address: str, stages: Mapping[str, Component] | None = None) -> Clus
     ray, stages = connected(address), dict(stages or {})
     nodes = sorted((node for node in ray.nodes() if node["Alive"]), key=lambda node: str(node["NodeID"]))
     there = {
-        f"{node['NodeManagerAddress']} ({node['NodeID'][:6]})": _asked(ray, node, stages) for node in nodes
+        f"{node['NodeManagerAddress']} ({node['NodeID'][:6]})": _facts_of(ray, node, stages) for node in nodes
     }
     here = facts((), stages)
     faults, warnings = [], []
@@ -73,7 +73,7 @@ def look_at(address: str, stages: Mapping[str, Component] | None = None) -> Clus
     return ClusterState(line, tuple(faults), tuple(warnings))
 
 
-def _asked(ray: Any, node: Mapping[str, Any], stages: Mapping[str, Component]) -> dict[str, Any] | str:
+def _facts_of(ray: Any, node: Mapping[str, Any], stages: Mapping[str, Component]) -> dict[str, Any] | str:
     """Return the facts of a machine, or why there are none."""
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

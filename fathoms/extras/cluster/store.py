@@ -45,7 +45,7 @@ _KEY = re.compile(r"[0-9a-f]{32,64}")
 LARGEST = 256 << 20
 """The most bytes of the files of a folder that is shared."""
 _NAME = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
-_MADE = (1980, 1, 1, 0, 0, 0)  # the same files give the same bytes
+_ZIP_DATE = (1980, 1, 1, 0, 0, 0)  # the same files give the same bytes
 
 
 class FsspecStore(SharedStore):
@@ -68,10 +68,10 @@ class FsspecStore(SharedStore):
         self._refresh = refresh
         self._patience, self._pause = patience, pause
         self._failures = 0
-        self._asked_again: float | None = None
+        self._retry_at: float | None = None
         """When a place that does not answer is asked again; `None` while it answers."""
         self._refused: set[str] = set()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._absent: set[str] = set()
         self._is_checked = False
         self._own = _Own(os.getpid())
@@ -197,10 +197,10 @@ class FsspecStore(SharedStore):
     def _is_left_alone(self) -> bool:
         """Whether the place did not answer; when the pause is over, somebody asks it beside the work, so that
         an outage costs what its first requests cost and no more."""
-        if self._asked_again is None:
+        if self._retry_at is None:
             return False
-        if time.monotonic() >= self._asked_again:
-            self._asked_again = math.inf
+        if time.monotonic() >= self._retry_at:
+            self._retry_at = math.inf
             threading.Thread(target=self._ask_again, name="shared-cache-again", daemon=True).start()
         return True
 
@@ -209,9 +209,9 @@ class FsspecStore(SharedStore):
         try:
             self._place.read(_name(*_PROBE))
         except (StoreError, UnreachableError):
-            self._asked_again = time.monotonic() + self._pause
+            self._retry_at = time.monotonic() + self._pause
         else:
-            self._failures, self._asked_again = 0, None
+            self._failures, self._retry_at = 0, None
 
     def _note_failure(self, how: str, error: Exception, began: float) -> None:
         """Report that a request failed, once. After several in a row, or one that was waited for, the place
@@ -223,7 +223,7 @@ class FsspecStore(SharedStore):
         if refused:
             self._refused.add(how)
         elif waited or self._failures >= FAILURES:
-            self._asked_again = time.monotonic() + self._pause
+            self._retry_at = time.monotonic() + self._pause
         again = "It is not tried again by this command" if refused else "It is tried again from time to time"
         message = f"the shared cache {self.address} cannot be {how} ({error}). {_GOES_ON[how]}. {again}"
         self._tell(how, message)
@@ -238,9 +238,9 @@ class FsspecStore(SharedStore):
     def _tell(self, what: str, message: str) -> None:
         """Report something by the event `shared-cache`, the first time that it happens."""
         with self._here.lock:
-            if what in self._told:
+            if what in self._reported:
                 return
-            self._told.add(what)
+            self._reported.add(what)
         happened("shared-cache", level=logging.WARNING, what=what, message=message)
 
     def _count(self, what: str) -> None:
@@ -307,7 +307,7 @@ def packed_files(files: Iterable[Path]) -> bytes | None:
         return None
     with zipfile.ZipFile(packed := io.BytesIO(), "w", zipfile.ZIP_STORED) as archive:
         for path in paths:
-            archive.writestr(zipfile.ZipInfo(path.name, _MADE), path.read_bytes())
+            archive.writestr(zipfile.ZipInfo(path.name, _ZIP_DATE), path.read_bytes())
     return packed.getvalue()
 
 

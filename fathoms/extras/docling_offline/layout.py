@@ -18,7 +18,7 @@ from pydantic import Field
 from fathoms.extras.docling_offline.boxes import Box
 from fathoms.extras.docling_offline.layout_detector import Region, load
 from fathoms.extras.docling_offline.layout_ink import ink_blocks
-from fathoms.extras.docling_offline.layout_regions import CERTAIN, Marks, refine
+from fathoms.extras.docling_offline.layout_regions import CERTAIN, PageContent, refine
 from fathoms.extras.docling_offline.page_boxes import box_of, page_bitmaps, page_drawings, page_rules
 from fathoms.extras.docling_offline.table_lines import Word
 from fathoms.models.weights.weights import locate
@@ -38,8 +38,8 @@ LABELS = {
     "reference": DocItemLabel.TEXT,
     "equation": DocItemLabel.FORMULA,
 }
-KEPT = 0.5
-"""The score below which Docling's post-processing drops a region; it is made for Docling's own models, whose
+DOCLING_THRESHOLD = 0.5
+"""The score below which Docling's post-processing drops a region. It fits Docling's own models, whose
 scores are higher than PicoDet's."""
 
 
@@ -92,20 +92,21 @@ class CdlaLayoutModel(BaseLayoutModel):  # mypy does not follow Docling
         if image is None:
             return []
         area = Box(0, 0, page.size.width, page.size.height)
-        marks = page_marks(page, area)
-        found = refine(self._detector.detect(image, area, self.options.confidence), marks)
-        return [*found, *scan_regions(image, area, found)] if marks.scanned else found
+        content = page_content(page, area)
+        found = refine(self._detector.detect(image, area, self.options.confidence), content)
+        return [*found, *scan_regions(image, area, found)] if content.scanned else found
 
     def _cluster(self, number: int, region: Region) -> Cluster:
-        """Convert a region to a Docling cluster. Scores from `confidence` to 1 are mapped linearly to `KEPT`
-        to 1, so that Docling drops no region."""
+        """Convert a region to a Docling cluster. Scores from `confidence` to 1 are mapped linearly to
+        `DOCLING_THRESHOLD` to 1, so that Docling drops no region."""
         least = self.options.confidence
         box = region.box
         return Cluster(
             id=number,
             label=LABELS[region.label],
             bbox=BoundingBox(l=box.left, t=box.top, r=box.right, b=box.bottom),
-            confidence=KEPT + (1 - KEPT) * max(0.0, region.score - least) / (1 - least),
+            confidence=DOCLING_THRESHOLD
+            + (1 - DOCLING_THRESHOLD) * max(0.0, region.score - least) / (1 - least),
         )
 
 
@@ -119,10 +120,10 @@ def scan_regions(image: Image, area: Box, found: Sequence[Region]) -> list[Regio
     return [*(Region("text", CERTAIN, block) for block in blocks), Region("figure", CERTAIN, area)]
 
 
-def page_marks(page: Page, area: Box) -> Marks:
+def page_content(page: Page, area: Box) -> PageContent:
     """Return what the PDF itself draws on a page: words, rules, drawings and bitmaps."""
     cells = page.parsed_page.word_cells if page.parsed_page else []
-    return Marks(
+    return PageContent(
         page=area,
         words=[Word(box_of(cell.rect.to_bounding_box()), cell.text) for cell in cells if cell.text.strip()],
         rules=page_rules(page),

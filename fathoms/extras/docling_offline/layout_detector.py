@@ -109,11 +109,11 @@ def expected(logits: Floats) -> Floats:
 
 def suppress(regions: list[Region]) -> list[Region]:
     """Return the regions, best first, without duplicates: non-maximum suppression per class."""
-    kept: list[Region] = []
+    selected: list[Region] = []
     for region in sorted(regions, key=lambda region: -region.score):
-        if not any(region.label == other.label and iou(region.box, other.box) > SAME for other in kept):
-            kept.append(region)
-    return kept
+        if not any(region.label == other.label and iou(region.box, other.box) > SAME for other in selected):
+            selected.append(region)
+    return selected
 
 
 def iou(one: Box, other: Box) -> float:

@@ -24,7 +24,7 @@ WHOLE_PAGE = 0.85
 PICTURE = 0.02
 """An image that covers at least this share of the page is a picture; a smaller one is a logo or an icon."""
 LIKELY = 0.6
-"""The score from which on a figure on a scan is kept."""
+"""A figure on a scan with a lower score is dropped."""
 DRAWN = 0.15
 """The share of a figure's area that images or drawings must cover."""
 WRITTEN = 0.3
@@ -35,7 +35,7 @@ REACH = 24.0
 
 
 @dataclass(frozen=True)
-class Marks:
+class PageContent:
     """What the PDF itself says is on a page; all boxes are in points from the top left corner."""
 
     page: Box
@@ -58,28 +58,28 @@ class Marks:
         ]
 
 
-def refine(regions: Iterable[Region], marks: Marks) -> list[Region]:
+def refine(regions: Iterable[Region], content: PageContent) -> list[Region]:
     """Return the regions of a page with corrected labels and boxes, without those that are wrong."""
     found = [
         region
         for region in regions
         # a figure with a low score on a scan may well be text
-        if not (marks.scanned and region.label == FIGURE and region.score < LIKELY)
+        if not (content.scanned and region.label == FIGURE and region.score < LIKELY)
     ]
-    if marks.words:
-        found = [better for region in found for better in _judge(region, marks, found)]
-        found += [Region(FIGURE, CERTAIN, box) for box in missed_pictures(found, marks)]
+    if content.words:
+        found = [better for region in found for better in _judge(region, content, found)]
+        found += [Region(FIGURE, CERTAIN, box) for box in missed_pictures(found, content)]
     return _without_nested(found)
 
 
 def _without_nested(regions: Iterable[Region]) -> list[Region]:
     """Return the regions, best first, without figures and tables that conflict with a better one."""
-    kept: list[Region] = []
+    selected: list[Region] = []
     for region in sorted(regions, key=lambda region: -region.score):
-        boxes = [other for other in kept if other.label in (FIGURE, TABLE)]
+        boxes = [other for other in selected if other.label in (FIGURE, TABLE)]
         if region.label not in (FIGURE, TABLE) or not any(_rivals(region, other) for other in boxes):
-            kept.append(region)
-    return kept
+            selected.append(region)
+    return selected
 
 
 def _rivals(one: Region, other: Region) -> bool:
@@ -94,59 +94,63 @@ def _nested(one: Box, other: Box) -> bool:
     return max(one.inside(other), other.inside(one)) > 0.7
 
 
-def _judge(region: Region, marks: Marks, others: Sequence[Region]) -> list[Region]:
+def _judge(region: Region, content: PageContent, others: Sequence[Region]) -> list[Region]:
     """Return the region unchanged or corrected, or an empty list to drop it. The text in a dropped region
     remains: Docling's post-processing makes text blocks of it."""
-    if region.label == FIGURE and not is_drawn(region.box, marks):
-        if not _all_rules(region.box, marks):
+    if region.label == FIGURE and not is_drawn(region.box, content):
+        if not _all_rules(region.box, content):
             return []
         region = region._replace(label=TABLE)
     if region.label == FIGURE:
         figures = [other.box for other in others if other.label == FIGURE]
-        if _has_core(region.box, figures, marks):
+        if _has_core(region.box, figures, content):
             return []
-        parts = [image for image in marks.images if image.inside(region.box) > 0.5]
+        parts = [image for image in content.images if image.inside(region.box) > 0.5]
         return [region._replace(box=union([region.box, *parts]))]
     if region.label == TABLE:
         smaller = [other.box for other in others if other.label == TABLE]
         smaller = [box for box in smaller if box.area < 0.7 * region.box.area]
         if sum(box.inside(region.box) > 0.9 for box in smaller) > 1:
             return []
-        whole = region._replace(box=within_rules(region, marks, others))
-        return [whole] if min(_grid(r.box, marks).columns for r in (region, whole)) > 1 else []
+        whole = region._replace(box=within_rules(region, content, others))
+        return [whole] if min(_grid(r.box, content).columns for r in (region, whole)) > 1 else []
     return [region]
 
 
-def _has_core(box: Box, figures: Iterable[Box], marks: Marks) -> bool:
+def _has_core(box: Box, figures: Iterable[Box], content: PageContent) -> bool:
     """Return whether a smaller figure contains everything drawn in this one, so that the rest is text."""
-    drawn = [mark for mark in [*marks.images, *marks.drawings] if mark.inside(box) > 0.5 and mark.height > 3]
+    drawn = [
+        shape
+        for shape in [*content.images, *content.drawings]
+        if shape.inside(box) > 0.5 and shape.height > 3
+    ]
     smaller = [other for other in figures if other.inside(box) > 0.9 and other.area < 0.7 * box.area]
-    return any(all(mark.inside(other) > 0.9 for mark in drawn) for other in smaller)
+    return any(all(shape.inside(other) > 0.9 for shape in drawn) for other in smaller)
 
 
-def is_drawn(box: Box, marks: Marks) -> bool:
+def is_drawn(box: Box, content: PageContent) -> bool:
     """Return whether images, or drawings other than rules and backgrounds, fill enough of a figure."""
-    if any(image.shared(box) > DRAWN * box.area for image in marks.images):
+    if any(image.shared(box) > DRAWN * box.area for image in content.images):
         return True
     shapes = [
-        shape for shape in marks.drawings if min(shape.width, shape.height) > 3 and shape.inside(box) > 0.5
+        shape for shape in content.drawings if min(shape.width, shape.height) > 3 and shape.inside(box) > 0.5
     ]
     drawn = sum(shape.shared(box) for shape in shapes)
-    if drawn < DRAWN * box.area or _all_rules(box, marks):
+    if drawn < DRAWN * box.area or _all_rules(box, content):
         return False
-    lined = any(rule.inside(box) > 0.5 or rule.grown(1).inside(box) > 0.5 for rule in marks.rules)
-    return lined or sum(word.box.shared(box) for word in marks.words) < WRITTEN * box.area
+    lined = any(rule.inside(box) > 0.5 or rule.grown(1).inside(box) > 0.5 for rule in content.rules)
+    return lined or sum(word.box.shared(box) for word in content.words) < WRITTEN * box.area
 
 
-def _all_rules(box: Box, marks: Marks) -> bool:
+def _all_rules(box: Box, content: PageContent) -> bool:
     """Return whether a box contains only rules and text that forms a table."""
-    if any(image.shared(box) > 0.01 * box.area for image in marks.images):
+    if any(image.shared(box) > 0.01 * box.area for image in content.images):
         return False
-    rules = read_rules(marks.rules, box)
-    shapes = [s for s in marks.drawings if min(s.width, s.height) > 3 and s.inside(box) > 0.5]
+    rules = read_rules(content.rules, box)
+    shapes = [s for s in content.drawings if min(s.width, s.height) > 3 and s.inside(box) > 0.5]
     if len(rules.horizontal) < 2 or not all(_is_lattice(shape, rules) for shape in shapes):
         return False
-    grid = _grid(box, marks)
+    grid = _grid(box, content)
     return min(grid.rows, grid.columns) > 1 and len(grid.covering()) > 0.6 * grid.rows * grid.columns
 
 
@@ -157,7 +161,7 @@ def _is_lattice(shape: Box, rules: Rules) -> bool:
     return len(rows) > 2 and len(columns) > 2 and rows[0] - shape.top < 3 and shape.bottom - rows[-1] < 3
 
 
-def within_rules(region: Region, marks: Marks, others: Sequence[Region]) -> Box:
+def within_rules(region: Region, content: PageContent, others: Sequence[Region]) -> Box:
     """Return the box of a table, adjusted to the rules of equal length that run through it or just beyond.
 
     If there are three such rules or more, a caption or note that the detector included is cut off at the
@@ -167,7 +171,7 @@ def within_rules(region: Region, marks: Marks, others: Sequence[Region]) -> Box:
     near = Box(box.left - 2 * REACH, box.top - REACH, box.right + 2 * REACH, box.bottom + REACH)
     rules = [
         rule
-        for rule in read_rules(marks.rules, near).horizontal
+        for rule in read_rules(content.rules, near).horizontal
         if rule.width > 0.5 * box.width and box.top - REACH <= rule.middle <= box.bottom + REACH
     ]
     own = [rule for rule in rules if box.top - 3 <= rule.middle <= box.bottom + 3]
@@ -184,16 +188,16 @@ def within_rules(region: Region, marks: Marks, others: Sequence[Region]) -> Box:
     if not alike:
         return box
     top, bottom = alike[0].top, alike[-1].bottom
-    if len(alike) < 3 or _in_columns(box._replace(bottom=top), marks):
+    if len(alike) < 3 or _in_columns(box._replace(bottom=top), content):
         top = min(box.top, top)
-    if len(alike) < 3 or _in_columns(box._replace(top=bottom), marks):
+    if len(alike) < 3 or _in_columns(box._replace(top=bottom), content):
         bottom = max(box.bottom, bottom)
     return Box(min(box.left, longest.left), top, max(box.right, longest.right), bottom)
 
 
-def _in_columns(box: Box, marks: Marks) -> bool:
+def _in_columns(box: Box, content: PageContent) -> bool:
     """Return whether the lines in a box look like table rows: they have two pieces or more on average."""
-    rows = lines(word for word in marks.words if word.box.inside(box) > 0.5)
+    rows = lines(word for word in content.words if word.box.inside(box) > 0.5)
     return sum(len(row.pieces) for row in rows) >= 2 * len(rows) > 0
 
 
@@ -207,16 +211,16 @@ def _beyond(rule: Box, box: Box, blocks: Iterable[Box], closed: tuple[bool, bool
     return False
 
 
-def missed_pictures(regions: Iterable[Region], marks: Marks) -> list[Box]:
+def missed_pictures(regions: Iterable[Region], content: PageContent) -> list[Box]:
     """Return the large images, and drawings that contain images, that are in no figure or table region."""
-    images = marks.images
-    drawings = [box for box in marks.drawings if any(image.inside(box) > 0.9 for image in images)]
-    large = [box for box in _together([*images, *drawings]) if box.area >= PICTURE * marks.page.area]
+    images = content.images
+    drawings = [box for box in content.drawings if any(image.inside(box) > 0.9 for image in images)]
+    large = [box for box in _together([*images, *drawings]) if box.area >= PICTURE * content.page.area]
     known = [region.box for region in regions if region.label in (FIGURE, TABLE)]
     return [
         box
         for box in large
-        if box.area < WHOLE_PAGE * marks.page.area and not any(box.inside(other) > 0.7 for other in known)
+        if box.area < WHOLE_PAGE * content.page.area and not any(box.inside(other) > 0.7 for other in known)
     ]
 
 
@@ -230,7 +234,7 @@ def _together(boxes: Iterable[Box], apart: float = 3.0) -> list[Box]:
     return found
 
 
-def _grid(box: Box, marks: Marks) -> Grid:
+def _grid(box: Box, content: PageContent) -> Grid:
     """Read the words and rules in a box as a table."""
-    words = [word for word in marks.words if word.box.inside(box) > 0.5]
-    return read_table(words, read_rules(marks.rules, box))
+    words = [word for word in content.words if word.box.inside(box) > 0.5]
+    return read_table(words, read_rules(content.rules, box))

@@ -65,10 +65,10 @@ def find_columns(rows: Sequence[Run], rules: Rules, spanning: float) -> Columns:
 def _between_values(rows: Sequence[Run], found: Sequence[Gap]) -> list[Gap]:
     """Return the gaps without those beside a column of signs: `0.31 ± 0.02` is one value, not three."""
     columns = Columns(tuple(found))
-    held: dict[int, set[str]] = {}
+    texts_by_column: dict[int, set[str]] = {}
     for piece in (piece for line in rows for piece in line.pieces):
-        held.setdefault(columns.home(piece.box), set()).add(piece.text)
-    signs = {column for column, texts in held.items() if texts <= SIGNS}
+        texts_by_column.setdefault(columns.home(piece.box), set()).add(piece.text)
+    signs = {column for column, texts in texts_by_column.items() if texts <= SIGNS}
     return [gap for number, gap in enumerate(found) if not {number, number + 1} & signs]
 
 

@@ -96,9 +96,9 @@ class Given:
         return parsed
 
     @property
-    def asked(self) -> tuple[Question, ...] | None:
+    def loaded_questions(self) -> tuple[Question, ...] | None:
         """The questions of the question file; `None` without one."""
-        return None if self.questions is None else _asked(self.questions)
+        return None if self.questions is None else _read_questions(self.questions)
 
     def options(self) -> Options:
         """Return the options of the readers of other tools' files."""
@@ -111,7 +111,7 @@ class Given:
                 compiled(self.contexts)
             except ValueError as error:
                 raise UsageError(f"--contexts {self.contexts}: {error}") from error
-        return Options(self.asked, parsed.names, self.contexts, self.first_page, parsed.texts)
+        return Options(self.loaded_questions, parsed.names, self.contexts, self.first_page, parsed.texts)
 
     def finish(self, read: Iterable[Imported], data: Path | str) -> int:
         """Store, score and print imported runs, whose data set is named after a file; ends with 1 if one of
@@ -173,7 +173,7 @@ def fathoms_rag(
     """
     from fathoms.importers import read_result_files
 
-    imported = read_result_files(files, given.asked)
+    imported = read_result_files(files, given.loaded_questions)
     return given.keep([_rebuilt(item, given.parsed) for item in imported], "fathoms-rag")
 
 
@@ -186,7 +186,9 @@ def answers(file: Rows, questions: Questions, given: Given) -> int:
     from fathoms.importers import read_answers
 
     parsed = given.parsed
-    return given.finish([read_answers(file, _asked(questions), parsed.names, parsed.texts)], questions)
+    return given.finish(
+        [read_answers(file, _read_questions(questions), parsed.names, parsed.texts)], questions
+    )
 
 
 @_format("hits", "out", "name", "partial", *_DOCUMENTS)
@@ -199,7 +201,7 @@ def hits(file: Rows, questions: Questions, given: Given) -> int:
     from fathoms.extras.exchange.reading.hits import read_hits
 
     parsed = given.parsed
-    return given.finish([read_hits(file, _asked(questions), parsed.names, parsed.texts)], questions)
+    return given.finish([read_hits(file, _read_questions(questions), parsed.names, parsed.texts)], questions)
 
 
 @_format("trec", "questions", "out", "name", "partial")
@@ -214,7 +216,7 @@ def trec(
     """
     from fathoms.extras.exchange.reading.trec import read_trec
 
-    return given.finish([read_trec(file, qrels, given.asked)], given.questions or qrels)
+    return given.finish([read_trec(file, qrels, given.loaded_questions)], given.questions or qrels)
 
 
 @_format("ragas", "questions", *_NAMES, *_DOCUMENTS)
@@ -407,7 +409,7 @@ def _kinds(redact: str | None) -> tuple[str, ...]:
     return kinds
 
 
-def _asked(path: Path) -> tuple[Question, ...]:
+def _read_questions(path: Path) -> tuple[Question, ...]:
     """Return the questions of a file."""
     from fathoms.corpora import read_questions
 

@@ -19,7 +19,7 @@ NOT_SCORED = "not scored"
 def unscored(run: Run) -> Run:
     """Return a run without scores as a run whose scores are all unknown; raises StoreError."""
     typed = run.manifest
-    asked = len(typed.data.asked_ids) or typed.data.questions
+    questions = len(typed.data.asked_ids) or typed.data.questions
     why = "in progress" if is_growing(run.path) else f"not scored: run 'fathoms score {run.path.name}'"
     summary: Json = {
         "name": typed.name,
@@ -30,7 +30,7 @@ def unscored(run: Run) -> Run:
         "complete": False,
         "incomplete": [why],
         "categories": list(typed.data.asked_categories),
-        "counts": {"questions": asked, "asked": asked},
+        "counts": {"questions": questions, "asked": questions},
         "repeats": typed.repeats,
         "retrieval_only": typed.retrieval_only,
     }
@@ -38,8 +38,8 @@ def unscored(run: Run) -> Run:
 
 
 class Change(NamedTuple):
-    """A question with all its repeats; those that are `new` (`None` if all are), and those that were told
-    before and that the new ones replace."""
+    """A question with all its repeats; those that are `new` (`None` if all are), and those that were
+    sent before and that the new ones replace."""
 
     question: ScoredQuestion
     new: Sequence[ScoredRepeat] | None = None
@@ -78,8 +78,8 @@ class Follower:
 
 def _repeat(head: RecordHead) -> ScoredRepeat:
     """Return what the list shows of one answer."""
-    known: dict[str, Any] = {name: getattr(head, name) for name in _KEPT}
+    known: dict[str, Any] = {name: getattr(head, name) for name in _LIST_FIELDS}
     return ScoredRepeat(**known)
 
 
-_KEPT = ("repeat", "answer", "error", "timings", "finished")
+_LIST_FIELDS = ("repeat", "answer", "error", "timings", "finished")

@@ -55,8 +55,8 @@ def trends_page(
 
 def _shown(trend: Trend) -> dict[str, Any]:
     """Return a trend with its figures as texts, too."""
-    made = trend.as_json()
-    for night in made["nights"]:
+    shown = trend.as_json()
+    for night in shown["nights"]:
         night |= printed(night["value"], night["low"], night["high"], trend.unit)
         night["cost"] = cost_of(night["cost"])
-    return made
+    return shown

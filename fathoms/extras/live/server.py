@@ -24,7 +24,7 @@ from fathoms.runs.order import run_name
 from fathoms.runs.run import Run
 from fathoms.safety.local_server import HTML, LocalHandler, LocalServer, RefusedRequestError
 
-KEPT = 4
+MOST_VIEWS = 4
 """The most pages of runs whose questions are kept in memory."""
 MOST_NIGHTS = 400
 """The most runs in a trend, the newest."""
@@ -50,7 +50,7 @@ class ViewServer(LocalServer):
     def __init__(self, folder: Path, port: int = 0, *, logs: Sequence[Path] = ()) -> None:
         self.folder = Folder(folder)
         self.logs = logs
-        self._kept: dict[tuple[str, ...], Viewed] = {}
+        self._views: dict[tuple[str, ...], Viewed] = {}
         self._lock = Lock()
         self.closing = Condition()
         self.is_closing = False
@@ -59,14 +59,14 @@ class ViewServer(LocalServer):
     def viewed(self, names: tuple[str, ...]) -> Viewed:
         """Return the runs with these ids as they are now. Raises UsageError for an unknown id."""
         with self._lock:
-            found = self._kept.pop(names, None)
+            found = self._views.pop(names, None)
             if found is None or not found.is_current():
                 if found is not None:
                     found.close()
                 found = Viewed(self.folder.find(names))
-            self._kept[names] = found
-            for old in list(self._kept)[:-KEPT]:
-                self._kept.pop(old).close()
+            self._views[names] = found
+            for old in list(self._views)[:-MOST_VIEWS]:
+                self._views.pop(old).close()
             return found
 
     def server_close(self) -> None:
@@ -75,7 +75,7 @@ class ViewServer(LocalServer):
         with self.closing:
             self.is_closing = True
             self.closing.notify_all()
-        for one in self._kept.values():
+        for one in self._views.values():
             one.close()
 
 

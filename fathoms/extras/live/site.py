@@ -61,13 +61,13 @@ def write_site(
     if not scored:
         raise UsageError("a site needs at least one scored run")
     try:
-        with temporary_folder(to.absolute().parent) as made:
-            site = made / "site"
+        with temporary_folder(to.absolute().parent) as temporary:
+            site = temporary / "site"
             _write_runs(scored, site, scores, thumbnails=thumbnails, note=note)
             rows = _rows(scored, scores)
             several = _write_trends(scored, site, said)
             _write_front(rows, site, trends=several)
-            _replace(to, site, made / "old")
+            _replace(to, site, temporary / "old")
     except OSError as error:
         raise StoreError(f"{to} cannot be written: {error.strerror or error}") from error
     return to / "index.html"
@@ -148,8 +148,8 @@ def _ranks(runs: Sequence[Run], scores: str | None) -> dict[str, str]:
     were scored under the same profile."""
     groups: dict[tuple[str | None, str, frozenset[str]], list[Run]] = {}
     for run in runs:
-        asked = frozenset(run.manifest.data.asked_ids)
-        groups.setdefault((run.summary.data, run.profile(scores), asked), []).append(run)
+        question_ids = frozenset(run.manifest.data.asked_ids)
+        groups.setdefault((run.summary.data, run.profile(scores), question_ids), []).append(run)
     found = {}
     for group in groups.values():
         for run, rank in zip(group, ranks_of(group, scores)[0], strict=True):

@@ -162,10 +162,10 @@ class Viewed:
             return self._full
         bare = [run.altered(views=lambda: ()) for run in self._sources]
         with self._lock:
-            made = self._overview(bare)
+            overview = self._overview(bare)
         scored = any(one is None for one in self._followers)
         notes = [self._flaw] if self._flaw else [READING] if scored else []
-        return made | {"notes": [*made["notes"], *notes]}
+        return overview | {"notes": [*overview["notes"], *notes]}
 
     def _overview(self, runs: Sequence[Run]) -> Json:
         """Build the overview of runs, which may be these without their questions."""
@@ -250,9 +250,9 @@ class Viewed:
             return None
         question, pool = scored_question(view), Pool()
         with self._drawing:
-            made = detail(question, pool, background(source, self._profiles[key], self._pages[key]))
+            details = detail(question, pool, background(source, self._profiles[key], self._pages[key]))
         pool.cut(_LONGEST)
-        whole = whole_detail(source, question, name, made)
+        whole = whole_detail(source, question, name, details)
         return dict(clean({"texts": pool.texts, "questions": {name: whole}}))
 
     def pages(self, keys: Sequence[str]) -> Json:

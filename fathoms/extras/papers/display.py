@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fathoms.metrics.score_records import Scoring
     from fathoms.stats.ranking import Coefficient, RankAgreement
 
-MARKS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
+SYMBOLS: dict[Status, str] = {"same": "", "documented": "*", "differs": "!", "not compared": ""}
 COUNTED: dict[Status, str] = {
     "same": "the same",
     "documented": "differ for a known reason",
@@ -145,7 +145,7 @@ def in_columns(table: PrintedTable[Any], figures: Mapping[str, float | None]) ->
 
 def cell_text(cell: Cell) -> str:
     """Format the printed and the reproduced value with the mark of their status: `.71 .72*`."""
-    return f"{short_text(cell.paper)} {short_text(cell.ours or '-')}{MARKS[cell.status]}"
+    return f"{short_text(cell.paper)} {short_text(cell.ours or '-')}{SYMBOLS[cell.status]}"
 
 
 def short_text(text: str) -> str:

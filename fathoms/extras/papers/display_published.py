@@ -31,7 +31,7 @@ def published_panel(published: Published, cells: Sequence[MtebCell], run: str | 
         shown.add_row(Text(subset), Text(cell.metric), _text(cell.published), *own)
         last = cell.subset
     title = f"{published.task} (vidore/{TASKS[published.task]})"
-    source = f"published: {published.made_by}" + (f", {published.model}" if published.model else "")
+    source = f"published: {published.program}" + (f", {published.model}" if published.model else "")
     return [
         Text(shorten(title, WIDTH), style="bold"),
         note(shorten(source + (f"; ours: {run}" if run else ""), WIDTH)),
@@ -58,7 +58,7 @@ def published_json(
     return {
         "task": published.task,
         "data": f"vidore/{TASKS[published.task]}",
-        "made_by": published.made_by,
+        "made_by": published.program,
         "model": published.model,
         "run": run,
         "cells": [

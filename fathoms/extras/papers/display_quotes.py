@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from fathoms.errors import amount
-from fathoms.extras.papers.display import MARKS, reproduced_json, sentence
+from fathoms.extras.papers.display import SYMBOLS, reproduced_json, sentence
 from fathoms.report.grid import Grid
 from fathoms.report.terminal import WIDTH, note, with_blank_lines
 from fathoms.report.text import plain, shorten
@@ -120,4 +120,4 @@ def _dash(text: str) -> str:
 
 
 def _ours(cell: Cell) -> str:
-    return f"{cell.ours or '-'}{MARKS[cell.status]}"
+    return f"{cell.ours or '-'}{SYMBOLS[cell.status]}"

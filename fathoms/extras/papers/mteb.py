@@ -68,13 +68,14 @@ _NAMES = re.compile(r"(?P<kind>ndcg|map|recall|precision|mrr|P)(?:_at|_cut)?_(?P
 class Published:
     """The published figures of one task: a share in [0, 1] for each subset and metric.
 
-    `made_by` names the program with its version, and `model` the model, as far as the file names them.
+    `program` is the program that computed the figures, with its version, and `model` the model, as far as
+    the file names them.
     `queries` are the numbers of queries by subset; MTEB does not write them.
     """
 
     task: str
     cells: Mapping[str, Mapping[str, float]]
-    made_by: str
+    program: str
     model: str | None = None
     queries: Mapping[str, int] | None = None
 
@@ -167,8 +168,8 @@ def _of_version_3(file: Path, data: dict[str, Any]) -> Published:
     cells = {subset: dict(_figures(file, subset, row)) for subset, row in languages.items()}
     counts = {subset: row.get("num_queries") for subset, row in languages.items()}
     queries = {subset: count for subset, count in counts.items() if type(count) is int}
-    made_by = data.get("class_name") or data.get("module_path") or file.parent.name
-    return Published(_known(file, data.get("dataset")), cells, "vidore-benchmark", str(made_by), queries)
+    model = data.get("class_name") or data.get("module_path") or file.parent.name
+    return Published(_known(file, data.get("dataset")), cells, "vidore-benchmark", str(model), queries)
 
 
 def _of_datasets(file: Path, data: dict[str, Any], task: str) -> Published:
@@ -180,9 +181,9 @@ def _of_datasets(file: Path, data: dict[str, Any], task: str) -> Published:
         return Published(
             task, {DEFAULT: dict(_figures(file, DEFAULT, row))}, "vidore-benchmark", _model(file)
         )
-    held = ", ".join(name for name in tasks if name)
-    if held:
-        raise DataError(f"{file}: holds the figures of {held}, not of {task}")
+    others = ", ".join(name for name in tasks if name)
+    if others:
+        raise DataError(f"{file}: holds the figures of {others}, not of {task}")
     raise DataError(f"{file}: is no result file of MTEB or vidore-benchmark: it names no task of ViDoRe")
 
 

@@ -124,10 +124,10 @@ def quotes_runs(table: QuotesTable, folder: Path) -> tuple[list[QuotesRun], tupl
 
 def measured(imported: Imported) -> tuple[dict[str, float | None], dict[str, int]]:
     """Return the value of each metric for imported answers, and the counts of what they rest on."""
-    kept = imported.kept
-    names = [*sets()["mmdocrag"][:-2], *(name for family in FAMILIES if kept for name in sets()[family])]
+    judged = imported.kept
+    names = [*sets()["mmdocrag"][:-2], *(name for family in FAMILIES if judged for name in sets()[family])]
     metrics = named(names)
-    verdicts = kept.verdicts if kept else {}
+    verdicts = judged.verdicts if judged else {}
     counts = {
         "questions": len(imported.questions),
         "answers": len(imported.records),

@@ -32,7 +32,7 @@ _NAME = "scores_"
 
 
 @dataclass(frozen=True)
-class Asked:
+class QuestionValues:
     """The category of a question, and the value of each metric for it; `None` where it has none."""
 
     category: str
@@ -51,21 +51,21 @@ class Retrieved:
     damaged: bool = False
     run: str | None = None
 
-    def add(self, table: RetrievalTable, name: str, asked: Sequence[Asked]) -> None:
+    def add(self, table: RetrievalTable, name: str, questions: Sequence[QuestionValues]) -> None:
         """Add the figures of a retriever, in the row of its name if there is one."""
         row = next((one.row for one in table.rows if fold_letters(one.row) == fold_letters(name)), None)
         if row is None:
             row = name
             empty = dict.fromkeys(table.compare, (None,) * len(table.columns))
             self.more.append(PrintedRow(row=name, printed=empty))
-        metrics = {shown: _columns(table, metric, asked) for shown, metric in table.compare.items()}
+        metrics = {shown: _columns(table, metric, questions) for shown, metric in table.compare.items()}
         self.figures[row] = Figures(metrics, ours={})
-        if len(asked) < table.questions:
-            why = f"{len(asked)} of {amount(table.questions, 'question')} are at hand"
+        if len(questions) < table.questions:
+            why = f"{len(questions)} of {amount(table.questions, 'question')} are at hand"
             self.notes.append(f"{name}: {why}")
             places = ((row, shown, column) for shown in metrics for column in table.columns)
             self.partly |= dict.fromkeys(places, why)
-        categories = {each.category for each in asked}
+        categories = {each.category for each in questions}
         without = [
             column for column, one in table.columns.items() if one.category and one.category not in categories
         ]
@@ -75,12 +75,12 @@ class Retrieved:
             )
 
 
-def _columns(table: RetrievalTable, metric: str, asked: Sequence[Asked]) -> Columns:
+def _columns(table: RetrievalTable, metric: str, questions: Sequence[QuestionValues]) -> Columns:
     """Return the mean values of a metric by column, without those that do not exist."""
     found: dict[str, float | None] = {}
     for column, one in table.columns.items():
         name = metric + (f"-{one.modality}" if one.modality else "")
-        own = [each.values.get(name) for each in asked if one.category in (None, each.category)]
+        own = [each.values.get(name) for each in questions if one.category in (None, each.category)]
         known = [value for value in own if value is not None]
         found[column] = fmean(known) if known else None
     single = [found[column] for column, one in table.columns.items() if one.category]
@@ -116,12 +116,12 @@ def add_released(table: RetrievalTable, folder: Path, found: Retrieved) -> None:
             found.damaged = True
             continue
         try:
-            asked = [_asked(row, place, metrics) for place, row in _rows(path)]
+            questions = [_values_of(row, place, metrics) for place, row in _rows(path)]
         except DataError as error:
             found.notes.append(f"left out: {error}")
             found.damaged = True
             continue
-        found.add(table, name, asked)
+        found.add(table, name, questions)
     if not found.figures:
         raise DataError("\n".join(found.notes))
 
@@ -141,19 +141,19 @@ def add_run(table: RetrievalTable, run: Run, found: Retrieved) -> None:
                 own.setdefault(name, []).append(score.value)
         if not scores or all(score.value is None for score in scores.values()):
             lacking.add(record.question.id)
-    asked = [
-        Asked(category, {name: fmean(each) for name, each in own.items()})
+    questions = [
+        QuestionValues(category, {name: fmean(each) for name, each in own.items()})
         for category, own in values.values()
         if own
     ]
-    if not asked:
+    if not questions:
         raise DataError(
             f"{run.path}: no question has both gold and hits for {' and '.join(table.compare.values())}"
         )
     if lacking:
         found.notes.append(f"the run has no value for {amount(len(lacking), 'question')}, which are left out")
     found.run = f"{run.manifest.name} (run)"
-    found.add(table, found.run, asked)
+    found.add(table, found.run, questions)
 
 
 def _metrics(table: RetrievalTable) -> list[RetrievalMetric]:
@@ -182,7 +182,7 @@ def _rows(path: Path) -> Iterator[tuple[str, Any]]:
         yield f"{path}: question {number}", row
 
 
-def _asked(row: Any, place: str, metrics: Sequence[RetrievalMetric]) -> Asked:
+def _values_of(row: Any, place: str, metrics: Sequence[RetrievalMetric]) -> QuestionValues:
     """Return the values of a question, by the rules of the released `metric_eval.py`.
 
     Equal scores stand in the order of the document. A question without gold counts 0.
@@ -206,7 +206,7 @@ def _asked(row: Any, place: str, metrics: Sequence[RetrievalMetric]) -> Asked:
                 _placed(one[1:] if isinstance(one, list) else [], "layout_indices", place) for one in best
             ]
             values[metric.name] = added_recall(boxes, found) or 0.0
-    return Asked(row["domain"], values)
+    return QuestionValues(row["domain"], values)
 
 
 def _best(scores: Sequence[float], k: int) -> list[int]:

@@ -63,13 +63,13 @@ def figures_of_run(run: Run, metrics: Sequence[str]) -> OwnFigures:
 
     Raises DataError if no question of the run has a value.
     """
-    asked = [one for one in named(metrics) if isinstance(one, RetrievalMetric)]
+    retrieval_metrics = [one for one in named(metrics) if isinstance(one, RetrievalMetric)]
     only = run.is_scored and run.summary.retrieval_only
-    deepest = max(one.k for one in asked)
+    deepest = max(one.k for one in retrieval_metrics)
     values: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     lacking: set[str] = set()
     shallow: set[str] = set()
-    for record, scores in scored(run, asked, only):
+    for record, scores in scored(run, retrieval_metrics, only):
         question = record.question
         if any(score.value is None for score in scores.values()):
             lacking.add(question.id)
@@ -91,12 +91,12 @@ def figures_of_run(run: Run, metrics: Sequence[str]) -> OwnFigures:
 
 
 def scored(
-    run: Run, asked: Sequence[RetrievalMetric], only: bool
+    run: Run, metrics: Sequence[RetrievalMetric], only: bool
 ) -> Iterator[tuple[Record, dict[str, Score]]]:
     """Yield the records of a run with their scores; ir-measures is fast for many at once."""
     records = run.records.read(run.records.entries().values())
     while some := list(islice(records, _BATCH)):
-        yield from zip(some, rank_scores(asked, some, retrieval_only=only), strict=True)
+        yield from zip(some, rank_scores(metrics, some, retrieval_only=only), strict=True)
 
 
 def _notes(lacking: set[str], shallow: set[str], deepest: int) -> Iterator[str]:

@@ -132,8 +132,8 @@ def reviewed(run: Run, profile: str) -> Reviewed:
     ours = [rating for rating in latest.values() if rating.run == run.original_id]
     under = [rating for rating in ours if rating.profile == profile]
     now = shown_now(run, profile) if under else {}
-    held = tuple(rating for rating in under if rating.shown == now.get((rating.question, rating.repeat)))
-    return Reviewed(run, held, len(under) - len(held), len(ours) - len(under))
+    current = tuple(rating for rating in under if rating.shown == now.get((rating.question, rating.repeat)))
+    return Reviewed(run, current, len(under) - len(current), len(ours) - len(under))
 
 
 def shown_now(run: Run, profile: str) -> dict[tuple[str, int], tuple[Any, ...]]:

@@ -55,7 +55,7 @@ class ClaimItem:
     run: str
     question: Question
     repeat: int
-    asked: Judgement
+    judgement: Judgement
     labels: tuple[str, ...]
     metric: str | None = None
     size: float | None = None
@@ -63,15 +63,15 @@ class ClaimItem:
     @property
     def said_key(self) -> tuple[Any, ...]:
         """The run, the question, and what is compared: the claim, its sentence, the source and the rubric."""
-        return self.run, self.question.id, judged(self.asked)
+        return self.run, self.question.id, judged(self.judgement)
 
     @property
     def words(self) -> dict[str, str]:
         """The label for each word that can be said."""
-        words = WORDS.get(self.asked.rubric, {})
-        if self.asked.rubric in ("grade", "relevance"):
+        words = WORDS.get(self.judgement.rubric, {})
+        if self.judgement.rubric in ("grade", "relevance"):
             return words
-        labels = self.labels if self.asked.rubric == "support" else words.values()
+        labels = self.labels if self.judgement.rubric == "support" else words.values()
         return {str(number): label for number, label in enumerate(labels, start=1)}
 
 
@@ -85,11 +85,11 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
     ) -> None:
         """Start with the first claim that the reviewer has not labelled yet."""
         super().__init__(items, ClaimLabel, files, reviewer, seed)
-        self.legend = "; ".join(dict.fromkeys(map(_asked_for, items)))
+        self.legend = "; ".join(dict.fromkeys(map(_prompt_of, items)))
 
     def prompt(self, item: ClaimItem) -> str:
         """Return the question for the label of a claim, with the words that answer it."""
-        return _asked_for(item)
+        return _prompt_of(item)
 
     def read(self, item: ClaimItem, word: str) -> str | None:
         """Return the label that a word stands for, `None` for any other word."""
@@ -97,7 +97,7 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
 
     def said(self, item: ClaimItem, value: str, about: Mapping[str, Any]) -> ClaimLabel:
         """Return the label of a claim, as it is saved."""
-        claim, premise, context, image, rubric = judged(item.asked)
+        claim, premise, context, image, rubric = judged(item.judgement)
         return ClaimLabel(
             claim=claim,
             premise=premise,
@@ -115,17 +115,23 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
 
     def panel(self, item: ClaimItem, place: str) -> list[RenderableType]:
         """Return the question, the source, the sentence that the claim comes from, and the claim."""
-        asked = item.asked
-        source = f"the picture {asked.image}" if asked.image else shorten(visible(asked.premise), SHOWN)
+        judgement = item.judgement
+        source = (
+            f"the picture {judgement.image}"
+            if judgement.image
+            else shorten(visible(judgement.premise), SHOWN)
+        )
         parts: list[RenderableType] = [
             Rule(place, style="dim"),
             labelled("question", item.question.text),
             labelled("source", source or "(empty)"),
         ]
-        if asked.context and asked.context not in (asked.claim, item.question.text):
-            parts.append(labelled("sentence", asked.context))
-        if asked.rubric != "relevance":  # there, the claim is the question
-            parts.append(labelled("answer" if asked.rubric in ("correct", "grade") else "claim", asked.claim))
+        if judgement.context and judgement.context not in (judgement.claim, item.question.text):
+            parts.append(labelled("sentence", judgement.context))
+        if judgement.rubric != "relevance":  # there, the claim is the question
+            parts.append(
+                labelled("answer" if judgement.rubric in ("correct", "grade") else "claim", judgement.claim)
+            )
         if self.before:
             parts.append(
                 labelled("you said", f"{self.before.label}; {self.before.comment or ''}".strip("; "))
@@ -134,12 +140,12 @@ class ClaimReview(Review[ClaimItem, ClaimLabel, str]):
 
     def more(self, item: ClaimItem) -> list[RenderableType]:
         """Return the source in full."""
-        return [labelled("source", str(item.asked.image or "") or item.asked.premise or "(empty)")]
+        return [labelled("source", str(item.judgement.image or "") or item.judgement.premise or "(empty)")]
 
 
-def _asked_for(item: ClaimItem) -> str:
+def _prompt_of(item: ClaimItem) -> str:
     """Return the question about an item with the words that answer it."""
-    rubric = item.asked.rubric
+    rubric = item.judgement.rubric
     choices = _CHOICES.get(rubric) or ", ".join(" ".join(pair) for pair in item.words.items())
     return f"{_QUESTIONS[rubric]}: {choices}"
 
@@ -156,37 +162,37 @@ class Candidate:
 
 
 def candidates(
-    run: str, records: Callable[[], Iterable[Record]], metric: NeedsVerdicts, kept: Judged, seed: int
+    run: str, records: Callable[[], Iterable[Record]], metric: NeedsVerdicts, stored: Judged, seed: int
 ) -> dict[str, Candidate]:
-    """Return one random answer of each question of which the metric asks something, given what the judge has
-    said (`kept`). Raises DataError if there is none."""
+    """Return one random answer of each question for which the metric needs judgements. `stored` has the
+    claims and verdicts of the judge. Raises DataError if there is none."""
     found: dict[str, tuple[float, Record]] = {}
     repeats: Counter[str] = Counter()
     for record in records():
-        if metric.lacks(record) is None and metric.judgements(record, kept.claims):
+        if metric.lacks(record) is None and metric.judgements(record, stored.claims):
             question = record.question.id
             repeats[question] += 1
             lot = _lot(run, record, seed)
             if question not in found or lot < found[question][0]:
                 found[question] = (lot, record)
     if not found:
-        raise _nothing(run, records(), metric, kept)
+        raise _nothing(run, records(), metric, stored)
     return {
         question: Candidate(
             # the least of several random numbers, as one that is as likely to be anywhere in [0, 1]
             record.repeat,
             1 - (1 - lot) ** repeats[question],
-            *_uncertainty(metric, record, kept),
+            *_uncertainty(metric, record, stored),
         )
         for question, (lot, record) in found.items()
     }
 
 
-def _uncertainty(metric: NeedsVerdicts, record: Record, kept: Judged) -> tuple[float, bool]:
-    """Return the standard deviation of the mean of what is asked of a record if each verdict is wrong as
-    often as the judge says, and whether it says so of any. What has no verdict is as uncertain as can be."""
-    asked = dict.fromkeys(needed([metric], record, kept))
-    shares = [_surest(kept.verdicts.get(one)) for one in asked]
+def _uncertainty(metric: NeedsVerdicts, record: Record, stored: Judged) -> tuple[float, bool]:
+    """Return the standard deviation of the mean of the verdicts on a record, by the probabilities that the
+    judge gives, and whether it gives any. A verdict that is missing or has none counts as probability 0.5."""
+    judgements = dict.fromkeys(needed([metric], record, stored))
+    shares = [_surest(stored.verdicts.get(one)) for one in judgements]
     variances = [0.25 if share is None else (p := min(share, SUREST)) * (1 - p) for share in shares]
     return math.sqrt(sum(variances)) / len(variances), any(share is not None for share in shares)
 
@@ -234,29 +240,33 @@ def claim_items(
     records: Callable[[], Iterable[Record]],
     metric: NeedsVerdicts,
     judge: Judge,
-    kept: Judged,
+    stored: Judged,
     drawn: Mapping[tuple[str, int], float | None],
     said: Iterable[ClaimLabel],
     name: str | None = None,
 ) -> list[ClaimItem]:
-    """Return what a metric asks of the answers that were `drawn`, in their order, given the claims of the
-    judge (`kept`) and what the reviewer has said so far, on which further judgements may depend. `drawn` maps
-    question and repeat to how likely the answer was to be drawn, and `name` is that of the metric.
+    """Return the judgements that a metric needs of the answers that were `drawn`, in their order. `stored`
+    has the claims of the judge, and `said` the labels of the reviewer so far, on which further judgements may
+    depend. `drawn` maps question and repeat to how likely the answer was to be drawn, and `name` is that of
+    the metric.
 
     Raises UsageError if the metric asks what people cannot label.
     """
-    labels = _labels(judge, kept)
+    labels = _labels(judge, stored)
     answers = _by_key(said)
     found: dict[tuple[str, int], list[ClaimItem]] = {}
     for record in records():
         if (key := (record.question.id, record.repeat)) in drawn:
-            asked = _asked(metric, record, kept, partial(_verdicts, answers=answers, run=run, record=record))
-            if strange := {one.rubric for one in asked} - set(_QUESTIONS):
+            judgements = _judgements_of(
+                metric, record, stored, partial(_verdicts, answers=answers, run=run, record=record)
+            )
+            if strange := {one.rubric for one in judgements} - set(_QUESTIONS):
                 raise UsageError(
                     f"people cannot label what this metric asks for: {', '.join(sorted(strange))}"
                 )
             found[key] = [
-                ClaimItem(run, record.question, record.repeat, one, labels, name, drawn[key]) for one in asked
+                ClaimItem(run, record.question, record.repeat, one, labels, name, drawn[key])
+                for one in judgements
             ]
     return [item for key in drawn for item in found.get(key, [])]
 
@@ -276,12 +286,12 @@ def draw(
     return {(question, found[question].repeat): sizes.get(question) for question in chosen}
 
 
-def _nothing(run: str, records: Iterable[Record], metric: NeedsVerdicts, kept: Judged) -> DataError:
+def _nothing(run: str, records: Iterable[Record], metric: NeedsVerdicts, stored: Judged) -> DataError:
     """Return the error that says why the metric compares nothing in any answer of a run."""
     lacking: Counter[str] = Counter()
     for record in records:
         lack = metric.lacks(record)
-        if lack is None and not kept.claims.keys() >= set(metric.texts(record)):
+        if lack is None and not stored.claims.keys() >= set(metric.texts(record)):
             return DataError(
                 f"{run}: this judge has not split its answers into claims for this metric: score the run"
                 " first ('fathoms score' with --metric and --judge)"
@@ -291,28 +301,28 @@ def _nothing(run: str, records: Iterable[Record], metric: NeedsVerdicts, kept: J
     return DataError(f"{run}: no answer has anything that this metric compares: of {lacking.total()}, {why}")
 
 
-def _labels(judge: Judge, kept: Judged) -> tuple[str, ...]:
+def _labels(judge: Judge, stored: Judged) -> tuple[str, ...]:
     """Return the labels of a judge: of one that does not name them, those of the verdicts that it gave."""
     named = getattr(judge, "labels", None)
     if named in LABELS:
         return LABELS[named]
-    given = {verdict.label for verdict in kept.verdicts.values()}
+    given = {verdict.label for verdict in stored.verdicts.values()}
     return LABELS["binary" if given.isdisjoint(LABELS["three-way"]) else "three-way"]
 
 
-def _asked(
+def _judgements_of(
     metric: NeedsVerdicts,
     record: Record,
-    kept: Judged,
+    stored: Judged,
     said: Callable[[Iterable[Judgement]], dict[Judgement, Verdict]],
 ) -> list[Judgement]:
-    """Return what a metric asks of a record, given what the reviewer has said: each round of judgements may
-    depend on the verdicts of the one before."""
+    """Return the judgements that a metric needs of a record, given the labels of the reviewer: each round of
+    judgements may depend on the verdicts of the one before."""
     verdicts: dict[Judgement, Verdict] = {}
     while True:
-        asked = list(dict.fromkeys(needed([metric], record, Judged(kept.claims, verdicts))))
-        if len(known := said(asked)) == len(verdicts):
-            return asked
+        judgements = list(dict.fromkeys(needed([metric], record, Judged(stored.claims, verdicts))))
+        if len(known := said(judgements)) == len(verdicts):
+            return judgements
         verdicts = known
 
 
@@ -321,11 +331,11 @@ def _by_key(said: Iterable[ClaimLabel]) -> dict[tuple[Any, ...], str]:
 
 
 def _verdicts(
-    asked: Iterable[Judgement], answers: Mapping[tuple[Any, ...], str], run: str, record: Record
+    judgements: Iterable[Judgement], answers: Mapping[tuple[Any, ...], str], run: str, record: Record
 ) -> dict[Judgement, Verdict]:
     """Return what the reviewer has said of some judgements as verdicts."""
     found = {}
-    for one in asked:
+    for one in judgements:
         label = answers.get((run, record.question.id, judged(one)))
         if label is not None:
             found[one] = Verdict(claim=one.claim, premise=one.premise, label=label)

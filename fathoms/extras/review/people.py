@@ -186,10 +186,10 @@ def claims_json(
     for label in labels:
         said.setdefault(label.key, []).append(label)
     known = {
-        (run, judged(asked)): verdict
+        (run, judged(judgement)): verdict
         for run, found in verdicts.items()
-        for asked, verdict in found.items()
-        if asked.rubric == "support"
+        for judgement, verdict in found.items()
+        if judgement.rubric == "support"
     }
     rows = []
     disputed = unjudged = 0
@@ -238,10 +238,10 @@ def _graded(
 
     scale = list(WORDS[rubric].values())
     known = {
-        (run, judged(asked)): verdict.label
+        (run, judged(judgement)): verdict.label
         for run, found in verdicts.items()
-        for asked, verdict in found.items()
-        if asked.rubric == rubric and verdict.label in scale
+        for judgement, verdict in found.items()
+        if judgement.rubric == rubric and verdict.label in scale
     }
     rows = [(label, said) for label in labels if (said := known.get((label.run, label.what))) is not None]
     table = [[0] * len(scale) for _ in scale]

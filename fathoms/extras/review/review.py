@@ -107,17 +107,17 @@ def review(
     views = [Run.scored(path) for path in stores]
     if not (quality or errors or claims):
         return _rate_scores(views, scores, sample, seed, name, to)
-    asked: Review[Any, Any, Any]
+    session: Review[Any, Any, Any]
     if quality:
-        asked = _quality(views, scores, sample, seed, name, to)
+        session = _quality(views, scores, sample, seed, name, to)
     elif errors:
-        asked = _errors(views, scores, sample, seed, name, to, taxonomy)
+        session = _errors(views, scores, sample, seed, name, to, taxonomy)
     else:
-        asked = _claims(list(stores.values()), views, sample, seed, name, to, metric, judge)
-    if not asked.items:
+        session = _claims(list(stores.values()), views, sample, seed, name, to, metric, judge)
+    if not session.items:
         raise DataError("there is nothing to judge: these runs hold no such answer")
-    code = converse(asked, asked.legend, partial(ask_once, asked), asked.noun)
-    if claims and asked.rated == len(asked.items):
+    code = converse(session, session.legend, partial(ask_once, session), session.noun)
+    if claims and session.rated == len(session.items):
         console.say("run 'fathoms score' for the figures that rest on labels of people")
     return code
 
@@ -180,16 +180,16 @@ def _claims(
     items: list[ClaimItem] = []
     for store, view in zip(stores, views, strict=True):
         own_judge, metrics = judged_by(store)
-        asked = {one.name: one for one in metrics}
+        by_name = {one.name: one for one in metrics}
         wanted = _judged_metric(view, metric)
         by = own or own_judge
         if by is None:
             raise UsageError(f"{store.id} has no judge in its configuration: name its judge by --judge")
-        if wanted not in asked:
-            raise UsageError(f"{wanted} asks no judge{suggest(wanted, asked)}")
-        one, records = asked[wanted], store.records.all
-        held = stored_judgements(store, by, [one], records)
-        found = candidates(store.id, records, one, held, seed)
+        if wanted not in by_name:
+            raise UsageError(f"{wanted} asks no judge{suggest(wanted, by_name)}")
+        one, records = by_name[wanted], store.records.all
+        stored = stored_judgements(store, by, [one], records)
+        found = candidates(store.id, records, one, stored, seed)
         of_run = [label for label in every if label.run == store.id]
         sizes = drawn_sizes(store.path, store.id, wanted, seed, found, of_run)
         if late := found.keys() - sizes.keys() if sizes else ():
@@ -198,7 +198,7 @@ def _claims(
                 " it: another --seed draws a new one"
             )
         drawn = draw(found, sizes, sample)
-        items += claim_items(store.id, records, one, by, held, drawn, said, wanted)
+        items += claim_items(store.id, records, one, by, stored, drawn, said, wanted)
     return ClaimReview(items, files, name, seed)
 
 
@@ -251,16 +251,16 @@ def _ask_about(session: Session, reader: Reader) -> None:
     console.show(*review_panel(place, item.question, item.repeat))
     comment = session.before.comment if session.before else None
     ratings: dict[str, int] = {}
-    asked = {
+    prompts = {
         "own": "how right is the answer, 1-5",  # before any figure is shown, which would sway the reviewer
         "score": "agree with the score, 1-5",
         "flag": "agree with hallucination and abstained, 1-5",
     }
-    for what, applies in zip(asked, (True, *item.rateable), strict=True):
+    for what, applies in zip(prompts, (True, *item.rateable), strict=True):
         if what == "score":
             console.show(*figures_panel(item.repeat, item.scores, session.before))
         while applies and what not in ratings:
-            word = reader.read(asked[what])
+            word = reader.read(prompts[what])
             if word in ("1", "2", "3", "4", "5"):
                 ratings[what] = int(word)
             elif word == "c":

@@ -95,8 +95,8 @@ def _forecast(job: WatchConfig, imported: Imported) -> str:
     whole = f"{console.amount(len(imported.records), 'answer')} to judge"
     if not models:
         return f"{whole}, by a judge that asks no model"
-    made = Judging(models[-1], lambda records, documents: forecast_calls(job.judge, needing, records))
-    found = judging(made, imported.records, {})
+    stage = Judging(models[-1], lambda records, documents: forecast_calls(job.judge, needing, records))
+    found = judging(stage, imported.records, {})
     cost = "for free" if found.cost == 0 else "at a cost that is not known"
     if found.cost:
         cost = f"for about ${found.cost:.2f}"
@@ -137,8 +137,8 @@ def _scored(
         how = Judging(job.judge, max_cost=limit, on_done=partial(bars.stage, "judge"))
         summary = score_run(run, (), job.metrics, how, partial(bars.stage, "score"))
     results.warn(run, summary)
-    made = summary.judging
-    return run, made.cost if made else 0.0, bool(made and made.over_budget)
+    judging = summary.judging
+    return run, judging.cost if judging else 0.0, bool(judging and judging.over_budget)
 
 
 def _checks(job: WatchConfig, run: Run, earlier: Sequence[Run]) -> list[Check]:
@@ -194,10 +194,10 @@ def _failures(job: WatchConfig, run: Run, reference: Sequence[Run]) -> list[Grou
 
 def _show_routes(check: Check) -> None:
     """Print the figures of a metric by route: those of the reference, and of the last weeks since."""
-    kept = [0, *range(max(1, len(check.runs) - WEEKS), len(check.runs))]
+    columns = [0, *range(max(1, len(check.runs) - WEEKS), len(check.runs))]
     days = [f"{run[4:6]}-{run[6:8]}" if run[:8].isdigit() else run for run in check.runs]
-    rows = [(name, *(_cell(values[at]) for at in kept)) for name, values in check.series.items()]
-    console.show_table((check.metric, *(days[at] for at in kept)), rows)
+    rows = [(name, *(_cell(values[at]) for at in columns)) for name, values in check.series.items()]
+    console.show_table((check.metric, *(days[at] for at in columns)), rows)
     console.say(f"{check.metric}: p {_cell(check.p, 3)}, evidence {check.evidence:.3g}")
 
 

@@ -18,7 +18,7 @@ from fathoms.extras.docling_offline import layout_detector
 from fathoms.extras.docling_offline.boxes import Box, union
 from fathoms.extras.docling_offline.layout_detector import Region, expected, iou, pixels, suppress
 from fathoms.extras.docling_offline.layout_ink import ink_blocks
-from fathoms.extras.docling_offline.layout_regions import Marks, missed_pictures, refine
+from fathoms.extras.docling_offline.layout_regions import PageContent, missed_pictures, refine
 from fathoms.extras.docling_offline.table_lines import Word
 from fathoms.models.weights.weights import is_installed, locate
 from tests.support.docling_samples import SAMPLE, needs_docling, sample
@@ -115,25 +115,25 @@ def test_weights_of_something_else_are_refused(tmp_path: Path) -> None:
 
 def test_a_figure_with_nothing_drawn_in_it_is_text() -> None:
     box = Box(50, 50, 400, 300)
-    assert refine([Region("figure", 0.9, box)], Marks(PAGE, words=text(box))) == []
+    assert refine([Region("figure", 0.9, box)], PageContent(PAGE, words=text(box))) == []
 
 
 def test_a_figure_with_an_image_or_a_drawing_stays() -> None:
     box = Box(50, 50, 400, 300)
     words = text(Box(50, 400, 500, 600))
     region = Region("figure", 0.9, box)
-    assert refine([region], Marks(PAGE, words, bitmaps=[Box(60, 60, 390, 290)])) == [region]
-    assert refine([region], Marks(PAGE, words, drawings=[Box(60, 60, 390, 290)])) == [region]
+    assert refine([region], PageContent(PAGE, words, bitmaps=[Box(60, 60, 390, 290)])) == [region]
+    assert refine([region], PageContent(PAGE, words, drawings=[Box(60, 60, 390, 290)])) == [region]
 
 
 def test_text_on_a_grey_ground_is_text() -> None:
     box = Box(50, 50, 400, 300)
-    assert refine([Region("figure", 0.9, box)], Marks(PAGE, words=text(box), drawings=[box])) == []
+    assert refine([Region("figure", 0.9, box)], PageContent(PAGE, words=text(box), drawings=[box])) == []
 
 
 def test_a_figure_grows_to_the_whole_of_its_image() -> None:
-    marks = Marks(PAGE, text(Box(50, 400, 500, 600)), bitmaps=[Box(50, 40, 400, 290)])
-    (region,) = refine([Region("figure", 0.9, Box(60, 100, 390, 290))], marks)
+    content = PageContent(PAGE, text(Box(50, 400, 500, 600)), bitmaps=[Box(50, 40, 400, 290)])
+    (region,) = refine([Region("figure", 0.9, Box(60, 100, 390, 290))], content)
     assert region.box == Box(50, 40, 400, 290)
 
 
@@ -142,27 +142,27 @@ def test_the_text_around_a_figure_is_not_in_it() -> None:
         Region("figure", 0.9, Box(50, 50, 550, 400)),
         Region("figure", 0.7, Box(300, 200, 540, 390)),
     )
-    marks = Marks(PAGE, text(Box(50, 50, 290, 400)), drawings=[Box(310, 210, 530, 380)])
-    assert refine([around, core], marks) == [core]
+    content = PageContent(PAGE, text(Box(50, 50, 290, 400)), drawings=[Box(310, 210, 530, 380)])
+    assert refine([around, core], content) == [core]
 
 
 def test_a_figure_of_rules_is_a_table() -> None:
     words = table(100, 100)
     rules = [rule(95, 235, y) for y in (97, 112, 158)]
-    (region,) = refine([Region("figure", 0.7, Box(90, 95, 240, 160))], Marks(PAGE, words, rules))
+    (region,) = refine([Region("figure", 0.7, Box(90, 95, 240, 160))], PageContent(PAGE, words, rules))
     assert region.label == "table"
 
 
 def test_a_table_of_one_column_is_text() -> None:
     box = Box(50, 50, 400, 300)
-    assert refine([Region("table", 0.9, box)], Marks(PAGE, words=text(box))) == []
+    assert refine([Region("table", 0.9, box)], PageContent(PAGE, words=text(box))) == []
 
 
 def test_a_table_reaches_from_its_first_rule_to_its_last() -> None:
     words = [*table(100, 100), *text(Box(95, 70, 235, 95))]
     rules = [rule(95, 235, y) for y in (97, 112, 160)]
     for cut in (Box(96, 105, 234, 150), Box(96, 72, 234, 158)):
-        (region,) = refine([Region("table", 0.9, cut)], Marks(PAGE, words, rules))
+        (region,) = refine([Region("table", 0.9, cut)], PageContent(PAGE, words, rules))
         assert tuple(region.box) == pytest.approx((95, 97, 235, 160.5))
 
 
@@ -170,7 +170,7 @@ def test_a_table_does_not_reach_over_its_caption() -> None:
     rules = [rule(95, 235, y) for y in (80, 112, 160)]
     caption = Region("table_caption", 0.8, Box(95, 84, 235, 96))
     regions = [Region("table", 0.9, Box(95, 98, 235, 161)), caption]
-    refined = refine(regions, Marks(PAGE, table(100, 100), rules))
+    refined = refine(regions, PageContent(PAGE, table(100, 100), rules))
     assert ("table", 98) in [(region.label, region.box.top) for region in refined]
 
 
@@ -178,31 +178,34 @@ def test_two_tables_side_by_side_are_two() -> None:
     words = [*table(50, 100), *table(350, 100)]
     left, right = Region("table", 0.8, Box(45, 95, 190, 160)), Region("table", 0.8, Box(345, 95, 490, 160))
     both = Region("table", 0.95, Box(40, 90, 495, 165))
-    assert found(refine([both, left, right], Marks(PAGE, words))) == found([left, right])
+    assert found(refine([both, left, right], PageContent(PAGE, words))) == found([left, right])
 
 
 def test_tables_never_overlap() -> None:
     better, worse = Region("table", 0.9, Box(95, 95, 240, 160)), Region("table", 0.5, Box(95, 80, 240, 112))
-    assert refine([better, worse], Marks(PAGE, [*table(100, 100), *table(100, 82, 1)])) == [better]
+    assert refine([better, worse], PageContent(PAGE, [*table(100, 100), *table(100, 82, 1)])) == [better]
 
 
 def test_missed_pictures() -> None:
     tiles = [Box(100, 100, 300, 150), Box(100, 150, 300, 200)]
-    assert missed_pictures([], Marks(PAGE, bitmaps=tiles)) == [Box(100, 100, 300, 200)]
-    assert missed_pictures([Region("figure", 0.9, Box(90, 90, 310, 210))], Marks(PAGE, bitmaps=tiles)) == []
-    assert missed_pictures([], Marks(PAGE, bitmaps=[Box(0, 0, 40, 40)])) == []
-    assert missed_pictures([], Marks(PAGE, bitmaps=[Box(0, 0, 600, 790)])) == []
-    diagram = Marks(PAGE, drawings=[Box(50, 50, 500, 250)], bitmaps=[Box(60, 60, 90, 90)])
+    assert missed_pictures([], PageContent(PAGE, bitmaps=tiles)) == [Box(100, 100, 300, 200)]
+    assert (
+        missed_pictures([Region("figure", 0.9, Box(90, 90, 310, 210))], PageContent(PAGE, bitmaps=tiles))
+        == []
+    )
+    assert missed_pictures([], PageContent(PAGE, bitmaps=[Box(0, 0, 40, 40)])) == []
+    assert missed_pictures([], PageContent(PAGE, bitmaps=[Box(0, 0, 600, 790)])) == []
+    diagram = PageContent(PAGE, drawings=[Box(50, 50, 500, 250)], bitmaps=[Box(60, 60, 90, 90)])
     assert missed_pictures([], diagram) == [Box(50, 50, 500, 250)]
-    assert missed_pictures([], Marks(PAGE, drawings=[Box(50, 50, 500, 250)])) == []
+    assert missed_pictures([], PageContent(PAGE, drawings=[Box(50, 50, 500, 250)])) == []
 
 
 def test_a_scan_is_believed_but_for_doubtful_figures() -> None:
-    scan = Marks(PAGE, bitmaps=[PAGE])
+    scan = PageContent(PAGE, bitmaps=[PAGE])
     regions = [Region("table", 0.5, Box(50, 50, 500, 100)), Region("figure", 0.5, Box(50, 200, 500, 400))]
     assert scan.scanned
     assert refine(regions, scan) == regions[:1]
-    assert not Marks(PAGE, text(PAGE), bitmaps=[PAGE]).scanned
+    assert not PageContent(PAGE, text(PAGE), bitmaps=[PAGE]).scanned
 
 
 def test_ink_that_no_region_covers() -> None:

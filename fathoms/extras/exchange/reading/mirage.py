@@ -145,13 +145,13 @@ def _judged(
         of_gold = [(claim, "") for claim in said.reference]
         for metric, given in ((InfoPReference(), of_answer), (InfoR(), of_gold)):
             (grid,) = metric.grids(record, claims)
-            for asked, judgment in _labelled(grid, given):
+            for pair, judgment in _labelled(grid, given):
                 if judgment is None:
                     lost += 1
                     continue
                 label = "supported" if judgment else "unsupported"
-                verdict = Verdict(claim=asked.claim, premise=asked.premise, label=label)
-                conflicts += verdicts.setdefault(asked, verdict).label != label
+                verdict = Verdict(claim=pair.claim, premise=pair.premise, label=label)
+                conflicts += verdicts.setdefault(pair, verdict).label != label
     warnings = [
         *(f"{lost} claims have no judgement" for _ in range(lost > 0)),
         *(f"{conflicts} judgements contradict an earlier one, which counts" for _ in range(conflicts > 0)),
@@ -188,6 +188,6 @@ def _labelled(
     for claim, sentence in given:
         said.setdefault((claim.claim, sentence), []).append(claim.judgment)
     for row in grid.judgements:
-        for asked in row:
-            for judgment in said.pop((asked.claim, asked.context), ()):
-                yield asked, judgment
+        for pair in row:
+            for judgment in said.pop((pair.claim, pair.context), ()):
+                yield pair, judgment

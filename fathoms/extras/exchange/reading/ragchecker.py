@@ -134,9 +134,11 @@ def read_ragchecker(path: Path) -> Imported:
     found = imported(path, rows, complaints, Options())
     if not any(result.response_claims is not None for result in parsed.values()):
         return found
-    kept, conflicts = _imported_verdicts([(record, parsed[record.question.id]) for record in found.records])
+    imported_verdicts, conflicts = _imported_verdicts(
+        [(record, parsed[record.question.id]) for record in found.records]
+    )
     more = [f"{path}: {conflict}" for conflict in conflicts]
-    return replace(found, kept=kept, metrics=("ragchecker",), warnings=(*found.warnings, *more))
+    return replace(found, kept=imported_verdicts, metrics=("ragchecker",), warnings=(*found.warnings, *more))
 
 
 def _row(number: int, id: str, result: _Result) -> ForeignRow:
@@ -166,9 +168,9 @@ def _imported_verdicts(judged: Sequence[tuple[Record, _Result]]) -> tuple[Import
         if text is not None and result.response_claims is not None:
             claims[text] = tuple(Claim(text=claim) for claim in result.response_claims)
         for name, grid in _GRIDS.items():
-            for asked, label in _labelled(grid(record, claims), getattr(result, name) or ()):
-                verdict = Verdict(claim=asked.claim, premise=asked.premise, label=_read(label))
-                conflicts += verdicts.setdefault(asked, verdict).label != verdict.label
+            for judgement, label in _labelled(grid(record, claims), getattr(result, name) or ()):
+                verdict = Verdict(claim=judgement.claim, premise=judgement.premise, label=_read(label))
+                conflicts += verdicts.setdefault(judgement, verdict).label != verdict.label
     several = f"labels that contradict an earlier one of the same claim and text, which counts: {conflicts}"
     return ImportedVerdicts(ImportedJudge(by="RAGChecker"), claims, verdicts), [several] if conflicts else []
 
@@ -176,9 +178,9 @@ def _imported_verdicts(judged: Sequence[tuple[Record, _Result]]) -> tuple[Import
 def _labelled(grid: Grid, labels: Sequence[Any]) -> Iterator[tuple[Judgement, str]]:
     """Yield each judgement of a grid that has a label with it."""
     for row, given in zip(grid.judgements, labels, strict=False):
-        for asked, label in zip(row, given if isinstance(given, list) else [given], strict=False):
+        for judgement, label in zip(row, given if isinstance(given, list) else [given], strict=False):
             if label is not None:
-                yield asked, label
+                yield judgement, label
 
 
 def _read(label: str) -> str:

@@ -86,8 +86,8 @@ def _options(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 def _name(text: str) -> str:
     """Return a name as MLflow accepts it: letters, digits, `_`, `-`, `.`, spaces, and `/` between parts."""
     parts = re.sub(r"[^/\w.\- ]", "_", text.replace("@", "_at_")).split("/")
-    kept = "/".join(part.strip(" .") or "_" for part in parts)
-    return kept[:LONGEST_NAME].rstrip(" ./") or "_"
+    cleaned = "/".join(part.strip(" .") or "_" for part in parts)
+    return cleaned[:LONGEST_NAME].rstrip(" ./") or "_"
 
 
 def _free(name: str, taken: Mapping[str, object]) -> str:

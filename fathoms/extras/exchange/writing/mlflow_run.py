@@ -56,11 +56,11 @@ def log_run(run: Run, uri: str, experiment: str, scores: str | None = None) -> L
         tag = safe_name(run.original_id, unique=True)
         known = client.search_runs([place], f"tags.`{_TAG}` = '{tag}'", max_results=1)
         start, end = _times(run)
-        kept = known[0] if known else client.create_run(place, start, {_TAG: tag}, run.name)
-        id = str(kept.info.run_id)
-        left_out = _log_params(client, id, kept.data.params, params_of(run.manifest.config))
+        stored_run = known[0] if known else client.create_run(place, start, {_TAG: tag}, run.name)
+        id = str(stored_run.info.run_id)
+        left_out = _log_params(client, id, stored_run.data.params, params_of(run.manifest.config))
         at = _now() if known else end
-        left_out += _log_metrics(client, id, kept.data.metrics, metrics_of(run, profile), at)
+        left_out += _log_metrics(client, id, stored_run.data.metrics, metrics_of(run, profile), at)
         for key, value in _tags(run, profile).items():
             client.set_tag(id, key, value)
         _log_files(client, id, run)
@@ -75,7 +75,7 @@ def _client(uri: str) -> Iterator[Any]:
         os.environ.setdefault(name, value)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # of a database that is made
+        logging.getLogger("mlflow.store.db.utils").setLevel(logging.WARNING)  # of a database that is created
         try:
             from mlflow.exceptions import MlflowException
             from mlflow.tracking import MlflowClient

@@ -35,8 +35,8 @@ def send_spans(
     profile = run.profile(scores)
     address = _address(endpoint)
     metrics = list(run.metrics(profile))
-    asked = (spans_of(run, view, profile, metrics, content=content) for view in run.questions())
-    spans = chain(document_spans(run), chain.from_iterable(asked))
+    question_spans = (spans_of(run, view, profile, metrics, content=content) for view in run.questions())
+    spans = chain(document_spans(run), chain.from_iterable(question_spans))
     count = 0
     with _heard() as said:
         exporter, convert = _exporter(address), _Converter()

@@ -91,7 +91,7 @@ class _Question:
     """The spans of one question that was asked once."""
 
     def __init__(self, run: Run, view: ScoredQuestion, repeat: ScoredRepeat, content: bool) -> None:
-        self._run, self._asked, self._repeat, self._content = run, view.question, repeat, content
+        self._run, self._question, self._repeat, self._content = run, view.question, repeat, content
         self._key = f"{run.original_id}\n{view.question.id}\n{repeat.repeat}"
         sent = repeat.trace
         self._trace = sent.trace_id if sent else self._hash("trace", 32)
@@ -136,8 +136,8 @@ class _Question:
         """Say which question of which run this is."""
         return {
             "fathoms.run": self._run.original_id,
-            "fathoms.question": self._asked.id,
-            "fathoms.category": self._asked.category,
+            "fathoms.question": self._question.id,
+            "fathoms.category": self._question.category,
             "fathoms.repeat": self._repeat.repeat,
         }
 
@@ -167,7 +167,7 @@ class _Question:
             return {}
         found: dict[str, Any] = {"fathoms.retrieval.hits": len(hits)}
         if self._content:
-            found["gen_ai.retrieval.query.text"] = self._asked.text
+            found["gen_ai.retrieval.query.text"] = self._question.text
             found["gen_ai.retrieval.documents"] = json.dumps([_document(hit) for hit in hits])
         return found
 
@@ -214,8 +214,8 @@ class _Question:
     def _texts(self) -> dict[str, Any]:
         """Return what was sent and the answer."""
         sent = self._repeat.prompt.messages if self._repeat.prompt else ()
-        asked = [(one.role, _text(one)) for one in sent] or [("user", self._asked.text)]
-        found = {"gen_ai.input.messages": _messages(asked)}
+        messages = [(one.role, _text(one)) for one in sent] or [("user", self._question.text)]
+        found = {"gen_ai.input.messages": _messages(messages)}
         if self._repeat.answer:
             found["gen_ai.output.messages"] = _messages([("assistant", self._repeat.answer.text)])
         return found

@@ -56,7 +56,7 @@ def verdicts_of(
     `unsupported`. Verdicts that could not be read are no label: they are left out and counted, like those on
     pictures, which no row can hold. Raises DataError if the run holds no verdict of the judge.
     """
-    kept = stored_judgements(run, judge, metrics, run.records.all)
+    stored = stored_judgements(run, judge, metrics, run.records.all)
     questions = [record.question for record in run.records.all()]
     if not questions:
         raise DataError(f"{run.id} holds no answers, and so no verdicts: run or import it again")
@@ -69,17 +69,17 @@ def verdicts_of(
         "prompt": judge.prompt_of("support"),
     }
     for record in run.records.all():
-        for asked in needed(metrics, record, kept):
-            verdict = kept.verdicts.get(asked)
-            if verdict is None or asked.rubric != "support" or asked in found:
+        for judgement in needed(metrics, record, stored):
+            verdict = stored.verdicts.get(judgement)
+            if verdict is None or judgement.rubric != "support" or judgement in found:
                 continue
             topic = topics[record.question.id]
-            found[asked] = _row(asked, verdict, record, topic, binary) | origin | {"run": run.id}
+            found[judgement] = _row(judgement, verdict, record, topic, binary) | origin | {"run": run.id}
     rows = []
-    for asked, row in found.items():
+    for judgement, row in found.items():
         if row["label"] not in _KNOWN:
             left_out["verdicts that could not be read"] += 1
-        elif asked.image is not None:
+        elif judgement.image is not None:
             left_out["verdicts on pictures"] += 1
         else:
             rows.append(row)
@@ -110,15 +110,15 @@ def write_verdicts(found: Verdicts, folder: Path) -> list[Path]:
     return list(paths.values())
 
 
-def _row(asked: Judgement, verdict: Verdict, record: Record, topic: str, binary: bool) -> dict[str, Any]:
+def _row(judgement: Judgement, verdict: Verdict, record: Record, topic: str, binary: bool) -> dict[str, Any]:
     """Return the row of a verdict; a label that could not be read stays as it is."""
     label = verdict.label
     if binary and label != UNPARSED:
         label = "supported" if verdict.supports else "unsupported"
     return {
-        "claim": asked.claim,
-        "premise": asked.premise,
-        "context": asked.context,
+        "claim": judgement.claim,
+        "premise": judgement.premise,
+        "context": judgement.context,
         "label": label,
         "p": verdict.p,
         "group": topic,
@@ -165,8 +165,8 @@ def _split(rows: Sequence[Mapping[str, Any]], seed: int) -> dict[Split, list[Map
     """Distribute the topics at random; each part gets at least one if there are three."""
     topics = sorted({row["group"] for row in rows}, key=lambda topic: fingerprint(seed, topic))
     least = 1 if len(topics) >= len(SPLITS) else 0
-    held = {name: max(least, round(SHARES[name] * len(topics))) for name in ("validation", "test")}
-    order = ["validation"] * held["validation"] + ["test"] * held["test"]
+    sizes = {name: max(least, round(SHARES[name] * len(topics))) for name in ("validation", "test")}
+    order = ["validation"] * sizes["validation"] + ["test"] * sizes["test"]
     part = dict.fromkeys(topics, "train") | dict(zip(topics, order, strict=False))
     return {name: [row for row in rows if part[row["group"]] == name] for name in SPLITS}
 

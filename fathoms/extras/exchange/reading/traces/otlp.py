@@ -94,13 +94,13 @@ def _of_sdk(number: int, flat: dict[str, Any], common: dict[str, Any]) -> Seen |
     times = {"start_time": common["start"] * 1000, "end_time": common["end"] and common["end"] * 1000}
     tree = nested(flat)
     if "langsmith.span.kind" in flat:
-        told = {key: tree.get("gen_ai", {}).get(key) for key in ("prompt", "completion")}
+        texts = {key: tree.get("gen_ai", {}).get(key) for key in ("prompt", "completion")}
         usage = value_at(tree, "gen_ai", "usage")
         row = {
             "parent_run_id": common["parent"],
             "run_type": flat["langsmith.span.kind"],
-            "inputs": loaded(told["prompt"]),
-            "outputs": loaded(told["completion"]),
+            "inputs": loaded(texts["prompt"]),
+            "outputs": loaded(texts["completion"]),
             "error": common["error"],
             "extra": {"metadata": value_at(tree, "langsmith", "metadata")},
             "prompt_tokens": value_at(usage, "input_tokens"),
@@ -108,10 +108,10 @@ def _of_sdk(number: int, flat: dict[str, Any], common: dict[str, Any]) -> Seen |
         }
         return langsmith.span_in(number, {**ids, **times, **row})
     found = value_at(tree, "langfuse", "observation")
-    told = value_at(tree, "langfuse", "trace", "metadata")  # texts are JSON there
+    raw = value_at(tree, "langfuse", "trace", "metadata")  # texts are JSON there
     metadata = {
         key: one.strip('"') if isinstance(one, str) else one
-        for key, one in (told.items() if isinstance(told, dict) else ())
+        for key, one in (raw.items() if isinstance(raw, dict) else ())
     }
     row = {
         "parent_observation_id": common["parent"],

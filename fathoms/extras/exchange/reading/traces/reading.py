@@ -94,8 +94,10 @@ def read_traces(path: Path, options: Options, how: Selection = EVERYTHING) -> Im
     models = {row.row.parts.model for row in rows}
     model = next(iter(models)) if len(models) == 1 else None
     left_out = [*complaints, *more]
-    made = imported(path, rows, [*left_out, *(f"{path}: {one}" for one in chosen.said)], options, model=model)
-    return replace(made, left_out=len(left_out) - bool(twice), population=chosen.population)
+    result = imported(
+        path, rows, [*left_out, *(f"{path}: {one}" for one in chosen.said)], options, model=model
+    )
+    return replace(result, left_out=len(left_out) - bool(twice), population=chosen.population)
 
 
 def _values(path: Path) -> tuple[Iterable[tuple[int, Any] | DataError], str]:
@@ -198,8 +200,8 @@ def _metadata(turn: Turn) -> Iterator[tuple[str, Scalar]]:
         yield "conversation", turn.conversation
     if turn.conversation or turn.history:
         yield "turn", turn.number
-    if turn.asked_times > 1:
-        yield "asked_times", turn.asked_times
+    if turn.occurrences > 1:
+        yield "asked_times", turn.occurrences
     if turn.history:
         earlier = "\n".join(f"{one.role}: {one.text}" for one in turn.history)
         yield HISTORY, earlier if len(earlier) <= LONGEST_HISTORY else f"…{earlier[-LONGEST_HISTORY:]}"

@@ -136,7 +136,7 @@ def _without_duplicates(turns: Sequence[Turn], alike: float) -> list[Turn]:
 
     places = first_alike([turn.question for turn in turns], alike, OnnxEmbedder().embed)
     counts = Counter(places)
-    return [replace(turn, asked_times=counts[at]) for at, turn in enumerate(turns) if places[at] == at]
+    return [replace(turn, occurrences=counts[at]) for at, turn in enumerate(turns) if places[at] == at]
 
 
 def first_alike(

@@ -74,8 +74,8 @@ class Seen:
     @property
     def is_turn(self) -> bool:
         """Whether the span alone says what was asked and what came of it."""
-        asked = self.question is not None and self.kind in ("answer", "whole")
-        return asked and (self.answer is not None or self.error is not None)
+        has_question = self.question is not None and self.kind in ("answer", "whole")
+        return has_question and (self.answer is not None or self.error is not None)
 
     @property
     def history(self) -> tuple[Said, ...]:

@@ -25,17 +25,17 @@ MOST_SAID = 100
 @dataclass(frozen=True)
 class Turn:
     """One question with its answer. `top` is the span that has both, `parts` are the others that belong to
-    it, and `asked` is the question of a span around it. `history` is what was said before in the same
-    conversation, and `number` counts its turns from 1."""
+    it, and `outer_question` is the question of a span around it. `history` is what was said before in the
+    same conversation, and `number` counts its turns from 1."""
 
     top: Seen
     parts: tuple[Seen, ...]
-    asked: str | None = None
+    outer_question: str | None = None
     history: tuple[Said, ...] = ()
     number: int = 1
     conversation: str | None = None
     route: str | None = None
-    asked_times: int = 1
+    occurrences: int = 1
     """How many questions of the file are nearly the same, itself included."""
 
     @property
@@ -43,14 +43,14 @@ class Turn:
         """The question. Where the turn is the call of a model, its prompt may have been made of question and
         contexts, so the question of a span around it comes first, and then the query of a search if the
         prompt contains it."""
-        asked = self.top.question or ""
+        own = self.top.question or ""
         if self.top.kind != "answer":
-            return asked
-        if self.asked:
-            return self.asked
+            return own
+        if self.outer_question:
+            return self.outer_question
         searches = (part.question for part in self.parts if part.kind == "retrieval")
         query = next((text.strip() for text in searches if text and text.strip()), "")
-        return query if query and query in asked else asked
+        return query if query and query in own else own
 
     @property
     def searches(self) -> list[Seen]:
@@ -71,8 +71,8 @@ class Turn:
             return lists[0] if lists else None
         once: dict[str, Any] = {}
         for document in (one for each in lists for one in each):
-            kept = {**document, "score": None} if isinstance(document, dict) else document
-            once.setdefault(repr(kept), kept)
+            unscored = {**document, "score": None} if isinstance(document, dict) else document
+            once.setdefault(repr(unscored), unscored)
         return list(once.values())
 
     @property
@@ -178,7 +178,7 @@ def _of_trace(trace: _Trace) -> list[Turn]:
         Turn(
             top,
             tuple(parts[top.id]),
-            asked.question if (asked := asking[top.id]) else None,
+            outer_span.question if (outer_span := asking[top.id]) else None,
             conversation=top.session or session,
         )
         for top in tops
