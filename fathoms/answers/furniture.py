@@ -9,6 +9,7 @@ character is looked at a few times at most. What would leave nothing of an answe
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
@@ -27,22 +28,24 @@ _FILE = r"[\w)\]]\.(?:pdf|docx?|pptx?|xlsx?|html?|txt|md|csv|json|vtt|srt|png|jp
 _NAMED_PLACE = re.compile(rf"{_FILE}|https?://|www\.|\bdoi\b|§", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _DECORATION = r"(?:[#>*_\-–—=•·\s]|[^\w\s.,;:!?'\"()\[\]{}/\\$%&@+<|~^`])*+"  # noqa: RUF001
+_WORD_END = r"(?![^\W_])"
+"""Ends a word as `\\b` does, but also before the `_` of emphasis."""
 _WORDS_OF_SOURCES = (
     r"(?:(?:data |key |main |primary |cited |used |the )?(?:sources?|references?|citations?"
     r"|footnotes?|evidence"
     r"|supporting (?:documents|evidence|passages)|works cited|bibliography|further reading"
-    r"|retrieved from|documents? used"
+    r"|retrieved from|documents? used|(?:learn|read) more|more (?:information|details|at)|links?"
     r"|source documents?|reference documents?|source files?)"
     r"(?: (?:used|cited|consulted|list))?|quellen?|belege|literatur|références?|fuentes?"
     r"|referencias|fonti|riferimenti"
     r"|fontes|bronnen|källor|来源|參考|参考(?:文献|资料)?|引用元?|出典|источники)"
 )
 _HEADING = re.compile(
-    rf"{_DECORATION}\b{_WORDS_OF_SOURCES}\b{_DECORATION}[:：]?{_DECORATION}",  # noqa: RUF001
+    rf"{_DECORATION}{_WORDS_OF_SOURCES}{_WORD_END}{_DECORATION}[:：]?{_DECORATION}",  # noqa: RUF001
     re.IGNORECASE,
 )
 _HEADING_WITH_ITEMS = re.compile(
-    rf"{_DECORATION}\b{_WORDS_OF_SOURCES}\b{_DECORATION}[:：]{_DECORATION}(?P<items>[^\n]*)",  # noqa: RUF001
+    rf"{_DECORATION}{_WORDS_OF_SOURCES}{_WORD_END}{_DECORATION}[:：]{_DECORATION}(?P<items>[^\n]*)",  # noqa: RUF001
     re.IGNORECASE,
 )
 _RELATED = (
@@ -50,8 +53,8 @@ _RELATED = (
     r"|you (?:may|might|could) (?:also )?(?:ask|like|want|be interested)|people also ask"
     r"|next questions?|other questions?|more questions?|further questions?)"
 )
-_RELATED_HEADING = re.compile(rf"{_DECORATION}\b{_RELATED}\b[^\n:]{{0,60}}[:?]?{_DECORATION}", re.IGNORECASE)
-_RELATED_WITH_ITEMS = re.compile(rf"{_DECORATION}\b{_RELATED}\b[^\n:]{{0,60}}:[^\n]*", re.IGNORECASE)
+_RELATED_HEADING = re.compile(rf"{_DECORATION}{_RELATED}\b[^\n:]{{0,60}}[:?]?{_DECORATION}", re.IGNORECASE)
+_RELATED_WITH_ITEMS = re.compile(rf"{_DECORATION}{_RELATED}\b[^\n:]{{0,60}}:[^\n]*", re.IGNORECASE)
 _INLINE_HEADING = re.compile(
     rf"(?:(?<=[.!?…。])|(?<=[.!?][\"')\]*_”])"
     rf"|(?<=[—–]))\s+(?P<head>[(\[*_]{{0,4}}\b{_WORDS_OF_SOURCES}\b[*_]{{0,4}}\s?[:：])"  # noqa: RUF001
@@ -64,20 +67,20 @@ _ITEM = re.compile(
 )
 _NOTE = re.compile(r"\s*(?:\[\^[\w-]{1,20}\]:|\[\d{1,3}\]:?\s+\S|[¹²³⁴⁵⁶⁷⁸⁹]{1,2}\s*\S)")
 _ONLY_SOURCE = re.compile(
-    rf"[\s*_(\[—–-]*(?:(?:see|from|in|according to|source"  # noqa: RUF001
-    rf"|via)\b:?\s*)?[\w .,()&'’-]{{0,120}}?{_FILE}"  # noqa: RUF001
+    rf"[\s>*_(\[—–-]*(?:(?:see|from|in|according to|source"  # noqa: RUF001
+    rf"|via|(?:source )?(?:document|file)(?: ?name)?)\b[*_]*:?[*_]*\s*)?[\w .,()&'’-]{{0,120}}?{_FILE}"  # noqa: RUF001
     r"(?:\s*[,:;#(]?\s*(?:page=|pp?\.?|pages?|pg\.?|seite|S\.|slide"
     r"|sheet)?\s*\d+(?:\s*[-–,&]\s*\d+)*\)?)?[\s*_)\].]*",  # noqa: RUF001
     re.IGNORECASE,
 )
 _ONLY_PAGE = re.compile(
-    r"[\s*_(\[]*(?:see\s)?(?:pages?|pp?\.?|seiten?|slides?|sheet)\s*[*_]*[:.]?[*_]*\s*\d+(?:\s*[-–,&]\s*\d+)*[\s*_)\].]*",  # noqa: RUF001
+    r"[\s>*_(\[]*(?:see\s|(?:cited|source|relevant|referenced)\s)?(?:pages?|pp?\.?|seiten?|slides?|sheet)\s*[*_]*[:.]?[*_]*\s*\d+(?:\s*[-–,&]\s*\d+)*[\s*_)\].]*",  # noqa: RUF001
     re.IGNORECASE,
 )
 _CONFIDENCE = re.compile(
     rf"{_DECORATION}[(\[]?\s*(?:(?:answer|overall|my|model|estimated)\s+)?"
     r"(?:confidence|certainty|probability|relevance|reliability|groundedness|konfidenz|konfianz|confiance)"
-    r"(?:\s+(?:score|level|rating|in this answer))?[*_\s]*+(?:[:=–-]|is)[*_\s]*+"  # noqa: RUF001
+    r"(?:\s+(?:score|level|rating|in this answer))?[*_\s]*+(?:[:=–—-]|is)[*_\s]*+"  # noqa: RUF001
     r"(?:(?:very\s+)?(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|~?\d{1,3}(?:[.,]\d{1,4})?"
     r"(?:\s*(?:%|/\s*\d{1,3}|percent|out of \d{1,3}))?)[^\n]{0,40}?[*_)\]\s.]*",
     re.IGNORECASE,
@@ -86,18 +89,21 @@ _STAMP = re.compile(
     rf"{_DECORATION}[(\[]?(?:(?:answer\s+)?generated|answered|created|updated|last (?:updated"
     rf"|modified)|time ?stamp"
     r"|as of|retrieved|accessed|response time|latency|elapsed|tokens(?: used)?|model|took|date)\b"
-    r"[^\n]{0,60}?(?:\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|tokens)\b|gpt"
+    r"[^\n]{0,60}?(?:(?<=tokens: )\d|(?<=used: )\d"
+    r"|\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|tokens)\b|gpt"
     r"|claude|gemini|llama|qwen|mistral)"
     r"[^\n]{0,60}",
     re.IGNORECASE,
 )
 _DISCLAIMER = re.compile(
-    rf"{_DECORATION}[(\[]?(?:(?:please\s+)?note(?:\s+that)?|disclaimer|important|caution|warning"
-    rf"|hinweis|remember)?\b[*_\s:,]*+"
-    r"(?:[^\n]{0,160}\b(?:AI[- ]generated|generated (?:by|with|using) (?:an? )?(?:AI|artificial"
+    rf"{_DECORATION}[(\[]?(?:(?:(?:please\s+)?note(?:\s+that)?|disclaimer|important|caution|warning"
+    rf"|hinweis|remember)\b)?[*_\s:,]*+"
+    r"(?:[^\n]{0,160}(?<![^\W_])(?:AI[- ]generated|generated (?:by|with|using) (?:an? )?(?:AI|artificial"
     r"|language model|LLM)"
     r"|(?:I am|I'm|I’m|as) an? (?:AI|artificial|language model)|(?:AI|assistants?"  # noqa: RUF001
     r"|language models?|LLMs?|chatbots?) (?:can|may|might|could) (?:make|be|contain|produce)"
+    r"|(?:this|the|my) (?:answer|response|reply|information) (?:is|was) (?:based|derived|drawn|taken)"
+    r" (?:only|solely|exclusively|entirely) (?:on|from)"
     r"|(?:may|might|can|could) (?:be|contain) (?:inaccura|incorrect|incomplete|errors?|mistakes?|outdated)"
     r"|(?:not|n['’]t) (?:a substitute for|intended as|meant as|constitute)"  # noqa: RUF001
     r"|(?:is|are) not (?:legal|medical|financial|professional|tax|investment)"
@@ -124,7 +130,9 @@ _OFFER = re.compile(
     r"|(?:I )?hope (?:this|that|it) (?:helps?|answers?|clarifies)"
     r"|(?:just )?(?:tell|ask) me\b(?=[^\n]{0,160}\b(?:if|and|any|more|which|what)\b)"
     r"|(?:if|once|when|whenever|should) you\b(?=[^\n]{0,240}(?:\bI\b|\bI['’]|\bhelp"  # noqa: RUF001
-    r"|\bhappy\b|\bglad\b|\blet me\b|\?))"
+    r"|\bhappy\b|\bglad\b|\b(?:let|ask|tell) me\b|\bjust (?:ask|say)\b|\?))"
+    r"|would (?:it|that) (?:help|be (?:helpful|useful)) if I\b(?=[^\n]{0,200}\?)"
+    r"|you (?:can|may|could|are welcome to) (?:also |always )?(?:ask|tell) me\b"
     r"|if (?:there is|there are|there['’]s|a|the|any"  # noqa: RUF001
     r"|another)\b(?=[^\n]{0,240}(?:\bI (?:can|could|will|would|['’]ll)\b"  # noqa: RUF001
     r"|\bI['’](?:ll|d|m)\b|\blet me\b|\bhappy\b|\bglad\b))"  # noqa: RUF001
@@ -132,28 +140,39 @@ _OFFER = re.compile(
     r")[^\n]*",
     re.IGNORECASE,
 )
+_OF_SOURCES = (
+    r"(?:provided|given|supplied|retrieved|available|uploaded|attached|above|relevant|search|following)"
+)
+_SOURCES = (
+    r"(?:contexts?|documents?|texts?|passages?|excerpts?|information|sources?|materials?"
+    r"|files?|pages?|results?|data|knowledge base)"
+)
+_AFTER_SOURCES = (
+    r"(?:provided|above|given|supplied|retrieved|available|you (?:gave|provided|shared|uploaded))"
+)
 _OPENING = re.compile(
     r"[*_#>\s]*+(?:"
     r"(?:(?:yes[,!] )?(?:sure(?: thing)?|certainly|of course|absolutely|gladly|okay|ok|great"
     r"|alright|all right|got it|no problem"
     r"|good question|great question|excellent question|that['’]s an? \w+ question"  # noqa: RUF001
     r"|what an? \w+ question|interesting question"
-    r"|hello|hi(?: there)?|hallo|bonjour|thank you for (?:your|the|asking)[^.!?\n]{0,60}"
+    r"|hello|hi(?: there)?|hallo|bonjour|good (?:morning|afternoon|evening|day)"
+    r"|thank you for (?:your|the|asking)[^.!?\n]{0,60}"
     r"|thanks for (?:your|the|asking)[^.!?\n]{0,60}"
     r"|thank you|thanks|happy to help|glad you asked[^.!?\n]{0,40}|let me (?:help|check|look"
     r"|see)[^.!?\n:]{0,60}"
     r"|I(?:['’]d| would) be (?:happy|glad) to help[^.!?\n]{0,40}|I(?:['’]ve"  # noqa: RUF001
-    r"| have) (?:checked|looked|searched|reviewed|read)[^.!?\n]{0,80})"
+    r"| have)? (?:carefully )?(?:checked|looked|searched|reviewed|went|gone|read)[^.!?\n]{0,80})"
     r"\s?[!.,:—–-]+(?=\s))"  # noqa: RUF001
     r"|(?:here(?:['’]s| is| are)[^.!?\n:]{0,60}:)(?=\s)"  # noqa: RUF001
     r"|(?:(?:based|relying) (?:up)?on|according to|from|per|using|given|in light of|looking at"
     r"|as (?:stated|mentioned|described|noted|shown) in)"
-    r" (?:the |your |these |this |all |my )?(?:(?:provided|given|supplied|retrieved|available"
-    r"|uploaded|attached|above|relevant|search|following) )+"
-    r"(?:context|contexts|documents?|text|texts|passages?|excerpts?|information|sources?|materials?"
-    r"|files?|pages?|results?|data|knowledge base)"
-    r"(?: (?:provided|above|given|retrieved|you (?:gave|provided|shared|uploaded)))?\s?[,:]"
-    r"|(?:(?:final |short |direct )?answer|response|reply|antwort|réponse|respuesta)\s?[*_]{0,2}"
+    rf" (?:the |your |these |this |all |my )?"
+    rf"(?:(?:{_OF_SOURCES} )+{_SOURCES}(?: {_AFTER_SOURCES})?|{_SOURCES} {_AFTER_SOURCES})\s?[,:]"
+    r"|(?:as per|after (?:reviewing|reading|checking|analy[sz]ing|searching|looking (?:at|through)))"
+    rf" (?:the |your |these |all )(?:{_OF_SOURCES} )*{_SOURCES}(?: {_AFTER_SOURCES})?\s?[,:]"
+    r"|(?:(?:final |short |direct )?answer|a(?=\s?:)|assistant|response|reply|tl;?dr|in (?:short|brief)"
+    r"|antwort|réponse|respuesta)\s?[*_]{0,2}"
     r"(?:\s?[:：][*_]{0,2}(?=\s|\S)|[ \t]*(?=\n))"  # noqa: RUF001
     r")\s*",
     re.IGNORECASE,
@@ -166,6 +185,7 @@ _NO_END = re.compile(
 )
 _NUMBER_SIGN = re.compile(r"\b(?:no|nr|art|ch)\.\s*\Z", re.IGNORECASE)
 _RULE = re.compile(r"\s*(?:[-*_=]\s?){3,}\s*")
+_TAG_OF_SOURCES = re.compile(r"</(?P<tag>(?:sources?|references?|citations?)>)\Z", re.IGNORECASE)
 _HINT = re.compile(
     r"(?:[.)\]\d*_?!:]|\b(?:help|helps|know|ask|questions?|it|that|you|high|low|medium|ai|pdf|incorrect|advice|ms|s"
     r"|sec|seconds|tokens))\W{0,6}\Z",
@@ -184,15 +204,22 @@ def closing(text: str, end: int) -> Iterator[Piece]:
     """Yield the furniture at the end of `text[:end]`, from the last to the first."""
     sources = _Sources(text)
     while end > 0:
-        if text[end - 1].isspace():
+        last = end
+        while end > 0 and (text[end - 1].isspace() or _is_picture(text[end - 1])):
             end -= 1
-            continue
         start = text.rfind("\n", 0, end) + 1
         piece = sources.at(start, end) or _line(text, start, end) or _sentence(text, start, end)
         if piece is None:
             return
-        yield piece
+        yield piece._replace(end=last)
         end = piece.start
+
+
+def _is_picture(character: str) -> bool:
+    """Return whether a character is an emoji or a part of one."""
+    return character > "\u2000" and (
+        character in "\u200d\ufe0f" or unicodedata.category(character) in ("So", "Sk")
+    )
 
 
 def opening(text: str, start: int) -> Iterator[Piece]:
@@ -245,6 +272,7 @@ _OF_DISCLAIMERS = (
         "mistake",
     ),
     *("error", "outdated", "substitute", "intended", "meant as", "constitute", "legal", "medical", "financ"),
+    *("solely", "only", "exclusively", "entirely"),
     *("professional", "consult", "verify", "check", "confirm", "advi"),
 )
 
@@ -268,6 +296,9 @@ class _Sources:
         """Return the list of sources that ends with the line `start:end`."""
         text = self._text
         line = text[start:end]
+        if closing := _TAG_OF_SOURCES.search(line[-_TAIL:]):
+            begin = text.rfind(f"<{closing['tag']}", 0, end)
+            return Piece("sources", begin, end) if begin > 0 else None
         if len(line) <= _LONGEST_LINE:
             if (heading := _HEADING_WITH_ITEMS.fullmatch(line)) and heading["items"]:
                 return Piece("sources", start, end) if _are_places(heading["items"]) else None

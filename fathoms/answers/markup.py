@@ -3,10 +3,11 @@ r"""Resolves the mark-up of an answer: Markdown, HTML and LaTeX become the text 
 | written | read |
 |---|---|
 | `photo**synthesis**`, `<b>red</b>` | `photosynthesis`, `red` |
-| `[the page](https://example.org)` | `the page (https://example.org)`, because the target may be asked for |
+| `[the page](https://example.org)` | `the page`; a gold address is searched for in the raw answer |
+| `> red` at the beginning of a line | `red` |
 | `max\_tokens`, `41\%`, `R&amp;D` | `max_tokens`, `41%`, `R&D` |
 | `red<br>green`, `<td>a</td><td>b</td>` | two lines, two cells |
-| `m<sup>2</sup>`, `m^{2}`, `m²`, `CO_2`, `H₂O` | `m2`, `m2`, `m2`, `CO2`, `H2O` |
+| `m<sup>2</sup>`, `m^{2}`, `m²`, `CO_2`, `H₂O`, `H~2~O` | `m2`, `m2`, `m2`, `CO2`, `H2O`, `H2O` |
 | `10<sup>3</sup>`, `10^{3}`, `10³` | `10^3`, because 10³ is not 103 |
 | `$5{,}592\,\text{m}$`, `\frac{1}{2}` | `5,592 m`, `1/2` |
 
@@ -133,12 +134,6 @@ def _tag_script(match: re.Match[str]) -> str:
     return f"^{match[2]}" if is_power else match[2]
 
 
-def _link(match: re.Match[str]) -> str:
-    """Write a link as its text with the target, an address that is its own text once."""
-    text, target = match["text"], match["target"]
-    return text if text == target or target.startswith("#") else f"{text} ({target})"
-
-
 def _entity(match: re.Match[str]) -> str:
     return html.unescape(match[0])
 
@@ -190,9 +185,9 @@ STEPS: tuple[Step, ...] = (
     Step(
         "[",
         re.compile(
-            r"[!\[](?:(?<=\[)|(?<=!)\[)(?P<text>[^\[\]\n]{0,500})\]\((?P<target>[^()\s]{1,1000})(?:\s\"[^\"\n]{0,200}\")?\)"
+            r"[!\[](?:(?<=\[)|(?<=!)\[)([^\[\]\n]{0,500})\]\([^()\s]{1,1000}(?:\s\"[^\"\n]{0,200}\")?\)"
         ),
-        _link,
+        _first,
     ),
     Step(
         "*", re.compile(r"(?P<mark>\*\*{0,2}+)(?=[^\s*])(?P<inner>[^*\n]++)(?<=\S)(?P=mark)(?!\*)"), _emphasis
@@ -203,6 +198,8 @@ STEPS: tuple[Step, ...] = (
         _emphasis,
     ),
     Step("~", re.compile(r"~~(?=\S)([^~\n]++)~~"), _first),
+    Step("~", re.compile(r"~(?<=\w~)([\w+-]{1,4})~"), _first),
+    Step(">", re.compile(r"(?m)>(?<=^>)(?:[ \t]?>)*[ \t]+(?=[^\W\d])"), _nothing),
     Step("#", re.compile(r"(?m)#(?<=^#)#{0,5}[ \t]+"), _nothing),
     Step(
         "|",

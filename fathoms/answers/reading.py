@@ -42,9 +42,10 @@ _ANSWER_TAG = re.compile(
 )
 _FINAL = re.compile(r"(?m)^[ \t>#*_]*final answer[*_ \t]*[:：][*_ \t]*(?=\S)", re.IGNORECASE)  # noqa: RUF001
 _FENCE = re.compile(r"\s*```[ \t]*(?:json)?[ \t]*\n(?P<inner>\s*\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
-_SUPERSCRIPT_NOTE = re.compile(
+_NOTE_SIGN = re.compile(
     r"(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))[¹²³⁴⁵⁶⁷⁸⁹⁰](?:[,˒]?[¹²³⁴⁵⁶⁷⁸⁹⁰])*(?![⁺⁻\w])"
-    r"|(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))<sup>\d{1,2}(?:, ?\d{1,2}){0,9}</sup>"
+    r"|(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))(?:<sup>\d{1,2}(?:, ?\d{1,2}){0,9}</sup>|⁽[¹²³⁴⁵⁶⁷⁸⁹⁰]{1,3}⁾)"
+    r"|<cite>\s?\[?\d{1,3}(?:, ?\d{1,3}){0,9}\]?\s?</cite>"
 )
 _WORD = re.compile(r"\w")
 # Numbers that are no part of what is said: of pages, of headings, of the items of a list.
@@ -64,7 +65,7 @@ _ITEM_NUMBERS = re.compile(r"(?m)^[ \t]*\d{1,3}[.)][ \t]+(?=\S)")
 _FILES = re.compile(r"(?<![\w-])[\w-]{1,80}\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _FILE_HINT = re.compile(r"\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
-_SUPERSCRIPT = re.compile("[¹²³⁴⁵⁶⁷⁸⁹⁰<](?:(?<!<)|(?i:sup>))")
+_SUPERSCRIPT = re.compile("[¹²³⁴⁵⁶⁷⁸⁹⁰<](?:(?<!<)|(?i:sup>|cite>))")
 
 
 class Part(NamedTuple):
@@ -270,7 +271,7 @@ def _citations(text: str, hits: Sequence[Hit] | None, keep: Collection[str]) -> 
         return []
     spans = [span for span, _ in markers(text, hits)]
     if ("<" in text or not text.isascii()) and _SUPERSCRIPT.search(text):
-        spans = sorted([*spans, *(note.span() for note in _SUPERSCRIPT_NOTE.finditer(text))])
+        spans = sorted([*spans, *(note.span() for note in _NOTE_SIGN.finditer(text))])
     found: list[_Edit] = []
     for start, end in _joined(text, spans):
         before, after = text[start - 1 : start], text[end : end + 1]

@@ -161,6 +161,7 @@ class ReadTexts:
             isinstance(phrase, GoldRegex)
             or is_changed(phrase)
             or (reading.cited and _MAY_CITE.search(phrase))
+            or ("](" in reading.text and _MAY_BE_ADDRESS.search(phrase))
         ):
             return reading.unreasoned != reading.plain and self._stands(phrase, reading.unreasoned)
         return False
@@ -177,6 +178,8 @@ class ReadTexts:
 
 _MAY_CITE = re.compile(r"[\d.]")
 """Matches what a phrase has that stands in a citation."""
+_MAY_BE_ADDRESS = re.compile(r"[./@:#]")
+"""Matches what the target of a link has, which is no part of the plain text."""
 _BARE_NUMBER = re.compile(r"\W*[-+\u2212]?\d[\d.,' ]*\W*")
 
 

@@ -84,6 +84,13 @@ RIGHT = {
     "date in bold": ("On **2 May** 2021.", {"date": "2021-05-02"}),
     "number in bold": ("It is 12.5 **kg**.", {"number": 12.5, "unit": "kg"}),
     "lakh": ("About 2.5 lakh people.", {"number": 250000}),
+    "subscript of Pandoc": ("It is H~2~O.", "H2O"),
+    "quotation of Markdown": ("> the blue\n> whale", "blue whale"),
+    "a link in a name": ("It was [Ines](https://example.org/12) Falk.", "Ines Falk"),
+    "note sign in brackets": ("It was Ines⁽¹⁾ Falk.", "Ines Falk"),
+    "power by stars": ("It is 3 * 10**8 m/s.", {"number": 3e8, "unit": "m/s"}),
+    "yes after a source": ("Based on the documents provided, yes.", {"yes_no": "yes"}),
+    "yes in another word": ("Affirmative.", {"yes_no": "yes"}),
     "yes after a thought": ("<think>no?</think>Yes, it is.", {"yes_no": "yes"}),
 }
 
@@ -101,6 +108,7 @@ WRONG = {
     "number of a heading": ("### 4. Results\nIt has nine parts.", "4"),
     "thought that was cut": ("<thinking>It may be 4", "4"),
     "thought without a beginning": ("Is it 4? No.\n</think>\nNine.", "4"),
+    "number in a tag of citations": ("It has nine parts <cite>4</cite>.", "4"),
     "a part of a number": ("It has 40 parts.", "4"),
     "another sign": ("It is −4.5.", "4.5"),  # noqa: RUF001
     "millions of a price": ("It cost $4m.", "4"),
@@ -121,6 +129,19 @@ ASIDE = {
     "a file alone": ("sources", "\nreport.pdf, page 3"),
     "a page alone": ("sources", "\nPage: 12"),
     "definition of a note": ("sources", "\n\n[^1]: report.pdf, p. 3"),
+    "sources in a tag": ("sources", "\n\n<sources>report.pdf p. 3</sources>"),
+    "sources in italics": ("sources", "\n\n_Sources: report.pdf, p. 3_"),
+    "cited pages": ("sources", "\n\nCited pages: 4, 9"),
+    "a file and its page": ("sources", "\n\nDocument: report.pdf\nPage: 4"),
+    "a file in a quotation": ("sources", "\n\n> report.pdf, p. 3"),
+    "where to read more": ("sources", "\n\nLearn more: https://example.org/a"),
+    "offer with a picture": ("offer", " Let me know if you need more. 😊"),
+    "offer that asks": ("offer", "\n\nWould it help if I looked further?"),
+    "offer to ask": ("offer", "\n\nYou can ask me about the annex too."),
+    "confidence after a dash": ("confidence", "\n\n🔎 Confidence — 0.87"),
+    "basis": ("disclaimer", "\n\nNote: This answer is based solely on the provided documents."),
+    "disclaimer in italics": ("disclaimer", "\n\n_AI-generated content may be incorrect._"),
+    "tokens": ("disclaimer", "\n\nTokens used: 512"),
     "offer": ("offer", " Would you like me to look further?"),
     "offer on a condition": ("offer", "\n\nIf you share the annex, I can check it again."),
     "offer to be told": ("offer", " Let me know if you need more."),
@@ -140,7 +161,11 @@ def test_what_stands_around_an_answer(kind: str, ending: str) -> None:
 
 
 def test_openings() -> None:
-    for opening in ("Sure! ", "Thanks for your question. ", "Based on the provided documents, "):
+    for opening in (
+        *("Sure! ", "Thanks for your question. ", "Good morning! ", "I looked through the documents. "),
+        *("Based on the provided documents, ", "After reviewing the documents, ", "As per the context, "),
+        *("A: ", "Assistant: ", "In short: "),
+    ):
         assert read(opening + STATEMENT).text == STATEMENT
     assert read("Sure!").text == "Sure!"
 

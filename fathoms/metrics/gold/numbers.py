@@ -64,7 +64,7 @@ _DIGITS = re.compile(
         |\d{{1,3}}(?:(?P<group>{_GROUP})\d{{3}}(?:(?P=group)\d{{3}})*)(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?
         |(?<![\w.])[.]\d+)
     (?![.,]?\d)
-    (?:(?P<power>[eE][-+]?\d{{1,3}}|\s?[×x*·]\s?10(?:\s?\^\s?[-−+]?\d{{1,3}}|[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,3}})))?
+    (?:(?P<power>[eE][-+]?\d{{1,3}}|\s?[×x*·]\s?10(?:\s?(?:\^|\*\*)\s?[-−+]?\d{{1,3}}|[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,3}})))?
     (?:(?P<part>\s?[½¼¾⅓⅔⅛⅜⅝]|\s\d{{1,3}}/\d{{1,3}}(?![/\d])|/\d{{1,4}}(?![/\d])|\s+and\s+(?:a|one)[\s-](?:half|quarter)\b))?
     """,  # noqa: RUF001
     re.VERBOSE,
@@ -163,7 +163,7 @@ def _in_digits(text: str, decimal: str) -> Iterator[Quantity]:
         digits = match["digits"]
         value = _value(digits.replace(",", "") if _LAKHS.match(digits) else digits, match["group"], decimal)
         if match["power"]:
-            exponent = re.sub(r"^\s?[×x*·]\s?10\s?\^?\s?|^[eE]", "", match["power"])  # noqa: RUF001
+            exponent = re.sub(r"^\s?[×x*·]\s?10\s?(?:\^|\*\*)?\s?|^[eE]", "", match["power"])  # noqa: RUF001
             value *= float("1e" + str(int(exponent.translate(_SUPERSCRIPTS).replace("−", "-"))))  # noqa: RUF001
         if part := (match["part"] or "").strip():
             value = _with_part(value, match["part"], part)

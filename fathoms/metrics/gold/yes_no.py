@@ -15,8 +15,8 @@ _NOT_SAID = re.compile(
 )
 _OPENING = re.compile(
     r"\W{0,20}(?:\d{1,2}[.)]\s+)?(?:(?:(?:the\s+)?(?:short\s+)?answer(?:\s+is)?|in\s+short|well|so|actually)\s*[:,]?\s*){0,3}\W{0,20}"
-    r"(?:(?P<yes>yes|yeah|yep|true|correct|right|indeed|certainly|definitely|of\s+course)"
-    r"|no|nope|false|incorrect|wrong|not\s+(?:true|correct|right|at\s+all|really)|never)"
+    r"(?:(?P<yes>yes|yeah|yep|true|correct|right|indeed|affirmative|certainly|definitely|of\s+course)"
+    r"|no|nope|false|incorrect|wrong|negative|not\s+(?:true|correct|right|at\s+all|really)|never)"
     # What follows shows that the word stands for the answer: "No information" and "No. 5" do not.
     r"(?!\.?\s*\d)(?=\s{0,20}(?:[^\w\s]|\Z|(?:it|they|he|she|this|that|there|the|because|but)\b))",
     re.IGNORECASE,
