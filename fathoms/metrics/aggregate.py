@@ -18,7 +18,7 @@ from fathoms.answers import SETTABLE
 from fathoms.metrics.columns import Column, Repeated, averaged
 from fathoms.metrics.intervals import overall_intervals, plain_interval, rate_interval
 from fathoms.metrics.profiles import PROFILES, Profile
-from fathoms.metrics.question_facts import Asked, RecordFacts
+from fathoms.metrics.question_facts import NumberedQuestions, RecordFacts
 from fathoms.metrics.score_records import RELEASED, RecordScore, Scores, Scoring
 from fathoms.types.run.figures import (
     AbstentionCounts,
@@ -47,7 +47,7 @@ class _Scored:
     """Records as columns: the number of the question of each, whether it is answerable and whether the call
     failed, and the figures of its score under one profile, NaN where they are not known."""
 
-    asked: Asked
+    questions: NumberedQuestions
     numbers: Codes
     answerable: NDArray[bool_]
     failed: NDArray[bool_]
@@ -64,21 +64,21 @@ class _Scored:
             "hallucination": self.hallucination,
             "abstention": np.where(self.answerable, self.abstained, np.nan),
         }
-        return averaged(self.asked, self.numbers, values[metric])
+        return averaged(self.questions, self.numbers, values[metric])
 
 
 def _scored(records: Sequence[RecordFacts], scores: Sequence[RecordScore]) -> _Scored:
     """Return records with their scores under one profile as columns."""
     import numpy as np
 
-    asked = Asked()
+    questions = NumberedQuestions()
     failed = np.array([record.error is not None for record in records], dtype=bool)
     columns = [Repeated(scores).values(attrgetter(name)) for name in _COLUMNS]
     if failed.all():  # whatever failed, these are no figures of the pipeline
         columns = [np.full(len(failed), np.nan) for _ in columns]
     return _Scored(
-        asked,
-        np.array([asked.number(record.question) for record in records], dtype=int),
+        questions,
+        np.array([questions.number(record.question) for record in records], dtype=int),
         np.array([record.question.answerable for record in records], dtype=bool),
         failed,
         *columns,
@@ -153,7 +153,7 @@ def _figures(scored: _Scored, profile: str) -> MeanFigures:
         for name, places in groups.items()
     }
     has_rates = profile == "fathoms"
-    answerable = np.array([question.answerable for question in scored.asked], dtype=bool)
+    answerable = np.array([question.answerable for question in scored.questions], dtype=bool)
     categories = {
         name: Means(
             **_means(part, errors[groups[name]]),

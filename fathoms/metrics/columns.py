@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from fathoms.metrics.question_facts import Asked, AskedQuestion, DocumentSets
+from fathoms.metrics.question_facts import BareQuestion, DocumentSets, NumberedQuestions
 
 if TYPE_CHECKING:
     from numpy import float64, int64
@@ -99,7 +99,9 @@ class Repeated(Generic[T]):
         return found
 
 
-def averaged(asked: Asked, numbers: ArrayLike, values: Sequence[float | None] | Values) -> Column:
+def averaged(
+    questions: NumberedQuestions, numbers: ArrayLike, values: Sequence[float | None] | Values
+) -> Column:
     """Return the mean of the values of each question, in the order of the questions' numbers.
 
     `numbers` are those of the questions of some records, and `values` their values, `None` or NaN where a
@@ -108,13 +110,13 @@ def averaged(asked: Asked, numbers: ArrayLike, values: Sequence[float | None] | 
     import numpy as np
 
     number, value = np.asarray(numbers, dtype=int), np.asarray(values, dtype=float)
-    questions = np.flatnonzero(np.bincount(number))
+    present = np.flatnonzero(np.bincount(number))
     known = value == value
-    times = np.bincount(number[known], minlength=len(asked))[questions]
-    sums = np.bincount(number[known], value[known], minlength=len(asked))[questions]
+    times = np.bincount(number[known], minlength=len(questions))[present]
+    sums = np.bincount(number[known], value[known], minlength=len(questions))[present]
     means = np.where(times > 0, sums / np.maximum(times, 1), np.nan)
-    category, documents = np.array(asked.category_numbers), np.array(asked.set_numbers)
-    return Column(means, category[questions], documents[questions], list(asked.categories), asked.sets)
+    category, documents = np.array(questions.category_numbers), np.array(questions.set_numbers)
+    return Column(means, category[present], documents[present], list(questions.categories), questions.sets)
 
 
 def packed(column: array[Any]) -> str:
@@ -138,11 +140,11 @@ def renumbered(text: str, like: array[Any], numbers: Sequence[int]) -> array[Any
 def column_of(questions: Iterable[tuple[str, frozenset[str], Sequence[float | None]]]) -> Column:
     """Return the mean value of some questions, each with its category, its gold documents, and one value per
     repeat."""
-    asked = Asked()
+    numbered = NumberedQuestions()
     numbers: list[int] = []
     values: list[float | None] = []
     for place, (category, documents, repeats) in enumerate(questions):
-        number = asked.number(AskedQuestion(str(place), category, True, documents))
+        number = numbered.number(BareQuestion(str(place), category, True, documents))
         numbers += [number] * len(repeats)
         values += repeats
-    return averaged(asked, numbers, values)
+    return averaged(numbered, numbers, values)

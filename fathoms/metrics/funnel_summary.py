@@ -15,7 +15,7 @@ from fathoms.metrics.aggregate import mean
 from fathoms.metrics.columns import Column, Repeated, averaged
 from fathoms.metrics.funnel import RunTexts, funnel
 from fathoms.metrics.profiles import PROFILES
-from fathoms.metrics.question_facts import Asked, RecordFacts
+from fathoms.metrics.question_facts import NumberedQuestions, RecordFacts
 from fathoms.metrics.score_records import RecordScore, Scores
 from fathoms.metrics.stages import STAGES, Funnel, Stage
 from fathoms.types import Record
@@ -72,15 +72,15 @@ def _summary(records: Sequence[RecordFacts], funnels: Iterable[Funnel | None]) -
     """Summarise the funnels of one profile."""
     import numpy as np
 
-    asked = Asked()
+    questions = NumberedQuestions()
     with_funnel = [(record, found) for record, found in zip(records, funnels, strict=True) if found]
     found = [funnel for _, funnel in with_funnel]
-    numbers = np.array([asked.number(record.question) for record, _ in with_funnel], dtype=int)
+    numbers = np.array([questions.number(record.question) for record, _ in with_funnel], dtype=int)
 
     repeated = Repeated(found)
 
     def column(value: Callable[[Funnel], float | None]) -> Column:
-        return averaged(asked, numbers, repeated.values(value))
+        return averaged(questions, numbers, repeated.values(value))
 
     chance = column(lambda one: one.chance)
     places = chance.places()

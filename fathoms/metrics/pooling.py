@@ -21,7 +21,7 @@ from fathoms.metrics.intervals import overall_intervals, plain_interval, shares_
 from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling
 from fathoms.metrics.people import ByPeople, Labels
 from fathoms.metrics.pooled_f1 import UNKNOWN, F1Pool, f1_bounds, f1_figure
-from fathoms.metrics.question_facts import Asked, QuestionFacts
+from fathoms.metrics.question_facts import NumberedQuestions, QuestionFacts
 from fathoms.types import Score
 from fathoms.types.run.figures import (
     Bounds,
@@ -70,11 +70,11 @@ class Pooled(NamedTuple):
 class Pool:
     """Collects the scores of one metric, record by record, and turns them into figures.
 
-    `asked` can be shared by the pools of a run. The scores are kept in arrays, 12 bytes each and 16 more for
-    a ratio of counts, in which NaN stands for `None`.
+    `questions` can be shared by the pools of a run. The scores are stored in arrays, 12 bytes each and 16
+    more for a ratio of counts, in which NaN stands for `None`.
     """
 
-    def __init__(self, metric: Metric, asked: Asked | None = None) -> None:
+    def __init__(self, metric: Metric, questions: NumberedQuestions | None = None) -> None:
         self.metric = metric
         self._adds_counts = metric.pooling == "counts"
         self._adds_f1_counts = metric.pooling in ("f1", "mean-of-ratios")
@@ -82,7 +82,7 @@ class Pool:
         self._columns = metric.cells
         kind = type(metric)
         self._has_parts = bool(metric.halves) or (kind.apart, kind.counted) != (Metric.apart, Metric.counted)
-        self._asked = Asked() if asked is None else asked
+        self._questions = NumberedQuestions() if questions is None else questions
         self._numbers = array("i")
         self._values = array("d")
         self._tops, self._bottoms = array("d"), array("d")
@@ -96,9 +96,9 @@ class Pool:
         self._by_people: ByPeople | None = None
 
     def add(self, question: QuestionFacts, score: Score, number: int | None = None) -> None:
-        """Add the score of one record; `number` is that of its question in `asked`, where it is known."""
+        """Add the score of one record; `number` is that of its question in `questions`, where it is known."""
         why, parts = score.why, score.parts
-        self._numbers.append(self._asked.number(question) if number is None else number)
+        self._numbers.append(self._questions.number(question) if number is None else number)
         self._values.append(_NONE if score.value is None else score.value)
         if self._adds_counts:
             top, bottom = self.metric.ratio(score) or (_NONE, _NONE)
@@ -137,7 +137,7 @@ class Pool:
     def _part(self, name: str) -> Pool:
         """Return the pool of a part of the scores."""
         if name not in self._parts:
-            self._parts[name] = Pool(self.metric, self._asked)
+            self._parts[name] = Pool(self.metric, self._questions)
         return self._parts[name]
 
     def state(self) -> dict[str, Any]:
@@ -211,18 +211,18 @@ class Pool:
 
     def column(self) -> Column:
         """Return the mean of each question over its repeats, in the order of the questions' numbers."""
-        return averaged(self._asked, self._numbers, self._values)
+        return averaged(self._questions, self._numbers, self._values)
 
     def _pooled(self, pooling: Pooling) -> Pooled:
         """Return the figures over all questions and by category."""
         if pooling in ("categories", "questions"):
-            return pooled(self.column(), pooling, self.metric.measured_in, self._asked.weights)
+            return pooled(self.column(), pooling, self.metric.measured_in, self._questions.weights)
         found = self._pooled_counts() if pooling == "counts" else self._pooled_f1(pooling)
-        return found._replace(overall=UNKNOWN, micro=UNKNOWN) if self._asked.weights else found
+        return found._replace(overall=UNKNOWN, micro=UNKNOWN) if self._questions.weights else found
 
     def _pooled_counts(self) -> Pooled:
         """Return the ratio of counts over all questions and by category."""
-        counts = averaged(self._asked, self._numbers, self._tops)
+        counts = averaged(self._questions, self._numbers, self._tops)
         ratios = self._ratios()
         overall = _ratio(ratios, self.metric.hit_weight)
         categories = {
@@ -236,7 +236,7 @@ class Pool:
         import numpy as np
 
         how: Mean = "harmonic" if pooling == "f1" else "arithmetic"
-        rows = self._f1.by_question(len(self._asked))[np.unique(self._numbers)]
+        rows = self._f1.by_question(len(self._questions))[np.unique(self._numbers)]
         overall = f1_figure(rows, how)
         categories = {name: f1_figure(rows[places], how) for name, places in self.column().places().items()}
         return Pooled(overall, overall, categories)
@@ -274,23 +274,23 @@ class Pool:
         questions if all unjudged items were wrong (`lowest`) or right (`highest`), taken as the figure is."""
         lowest, highest = map(self._bound, (self._lowest, self._highest))
         if self._f1:
-            lowest, highest = f1_bounds(self._f1.by_question(len(self._asked)))
+            lowest, highest = f1_bounds(self._f1.by_question(len(self._questions)))
         return JudgedItems(items=self._items, unjudged=self._unjudged, lowest=lowest, highest=highest)
 
     def _bound(self, ends: array[float]) -> float | None:
         """Return the mean of the lowest or highest values, over the questions or their categories."""
-        known = averaged(self._asked, self._numbers, ends).known()
+        known = averaged(self._questions, self._numbers, ends).known()
         parts = {name: part for name, part in known.by_category().items() if len(part)}
         if self.metric.pooling == "categories":
             return mean(part.mean() for part in parts.values())
-        return _weighted(parts, known, self._asked.weights)
+        return _weighted(parts, known, self._questions.weights)
 
     def _people(self) -> PeopleFigures:
         """Return what the labels of people make of the figures; see `ByPeople.figures`."""
         import numpy as np
 
         column = self.column()
-        if self._by_people is None or self._asked.weights:
+        if self._by_people is None or self._questions.weights:
             why = (
                 "the questions are a weighted sample"
                 if self._by_people
@@ -303,7 +303,7 @@ class Pool:
 
     def _missing(self) -> str | None:
         """Say in one sentence why the metric applies to no record; `None` if it applies to any."""
-        if self._asked.weights and self.metric.pooling not in ("categories", "questions"):
+        if self._questions.weights and self.metric.pooling not in ("categories", "questions"):
             return (
                 f"{self.metric.name} adds up counts, and has no figure over all questions of a weighted"
                 " sample, only those by category"

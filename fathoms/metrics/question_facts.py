@@ -40,7 +40,7 @@ class RecordFacts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedQuestion:
+class BareQuestion:
     """A question without its texts."""
 
     id: str
@@ -50,10 +50,10 @@ class AskedQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRecord:
+class BareRecord:
     """A record without its texts."""
 
-    question: AskedQuestion
+    question: BareQuestion
     error: Failure | None = None
 
 
@@ -102,7 +102,7 @@ class DocumentSets:
         return None if found is None else found[np.argsort(order)[of]]
 
 
-class Asked:
+class NumberedQuestions:
     """The questions of a run in the order in which they are first seen, each with a number from 0.
 
     `category_numbers` has the place of each question's category in `categories`, and `set_numbers` the number
@@ -117,15 +117,15 @@ class Asked:
         self.sets = DocumentSets()
         self.set_numbers = array("i")
         self._numbers: dict[str, int] = {}
-        self._questions: list[AskedQuestion] = []
+        self._questions: list[BareQuestion] = []
 
-    def __iter__(self) -> Iterator[AskedQuestion]:
+    def __iter__(self) -> Iterator[BareQuestion]:
         return iter(self._questions)
 
     def __len__(self) -> int:
         return len(self._questions)
 
-    def __getitem__(self, number: int) -> AskedQuestion:
+    def __getitem__(self, number: int) -> BareQuestion:
         return self._questions[number]
 
     def number(self, question: QuestionFacts) -> int:
@@ -137,7 +137,7 @@ class Asked:
             self.category_numbers.append(self.categories.setdefault(category, len(self.categories)))
             self.set_numbers.append(documents)
             shared = self.sets[documents]  # many questions share their set of documents
-            if not isinstance(question, AskedQuestion) or question.gold_documents is not shared:
-                question = AskedQuestion(question.id, category, question.answerable, shared)
+            if not isinstance(question, BareQuestion) or question.gold_documents is not shared:
+                question = BareQuestion(question.id, category, question.answerable, shared)
             self._questions.append(question)
         return number

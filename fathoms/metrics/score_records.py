@@ -267,19 +267,19 @@ def score(
 
 
 class BareScores:
-    """Reduces scores to what a summary needs, and numbers them; `kept` are the different ones."""
+    """Reduces scores to what a summary needs, and numbers them; `rows` are the different ones."""
 
     def __init__(self) -> None:
-        self.kept: list[dict[str, RecordScore]] = []
+        self.rows: list[dict[str, RecordScore]] = []
         self._numbers: dict[tuple[object, ...], int] = {}
 
     def number(self, row: Mapping[str, RecordScore]) -> int:
-        """Return the number, in `kept`, of the scores of a record by profile, reduced to their figures."""
+        """Return the number, in `rows`, of the scores of a record by profile, reduced to their figures."""
         key = tuple((name, _figures(score)) for name, score in row.items())
         number = self._numbers.get(key)
         if number is None:
-            number = self._numbers[key] = len(self.kept)
-            self.kept.append({name: _bare(score) for name, score in row.items()})
+            number = self._numbers[key] = len(self.rows)
+            self.rows.append({name: _bare(score) for name, score in row.items()})
         return number
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from fathoms.compare.pairing import difference
-from fathoms.errors import DataError, some_of
+from fathoms.errors import DataError, amount, some_of
 from fathoms.runs.identity import identity
 from fathoms.runs.records import Entry
 from fathoms.runs.run import Run
@@ -43,8 +43,8 @@ class GoldOfRun:
         """Return the manifest of the run with the categories of these questions before its own."""
         data = manifest.data
         ours = dict.fromkeys(one.category for one in self.questions.values())
-        asked = {*ours, *self.described.own_categories}
-        listed = dict.fromkeys([*ours, *(name for name in data.categories if name in asked)])
+        present = {*ours, *self.described.own_categories}
+        listed = dict.fromkeys([*ours, *(name for name in data.categories if name in present)])
         data = data.model_copy(update={"categories": tuple(listed)})
         return manifest.model_copy(update={"data": data})
 
@@ -73,22 +73,22 @@ def gold_of(run: Run, entries: Mapping[tuple[str, int], Entry], new: NewGold) ->
     if not questions:
         raise DataError(f"{run.id} has no question in common with {new.name}")
     corrected = [name for name in found.changed if name in questions]
-    kept = [*found.removed, *reworded]
+    unmatched = [*found.removed, *reworded]
     warnings = [
         f"scored by the gold answers of {new.name}, which differ for {len(corrected)} of {len(own)} questions"
         + (f" ({some_of(corrected)})" if corrected else "")
     ]
-    if kept:
+    if unmatched:
         warnings.append(
-            f"{len(kept)} questions keep the gold answers of the run, because {new.name} does not have them,"
-            f" or with another text: {some_of(kept)}"
+            f"{new.name} does not have {amount(len(unmatched), 'question')} of the run, or only with another"
+            f" text; the run's own gold answers are used there: {some_of(unmatched)}"
         )
     described = NewQuestions(
         file=new.name,
         sha256=new.sha256,
         corrected=tuple(corrected),
-        kept=tuple(kept),
+        kept=tuple(unmatched),
         written_ids=all(one.written for one in before.values()),
-        own_categories=tuple(dict.fromkeys(own[name].category for name in kept)),
+        own_categories=tuple(dict.fromkeys(own[name].category for name in unmatched)),
     )
     return GoldOfRun(questions, described, [*warnings, *found.notes])

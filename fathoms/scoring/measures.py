@@ -65,13 +65,13 @@ def own_metrics(run: Run, manifest: Manifest) -> tuple[Metric, ...]:
     return measuring(usable(read_measures(manifest).metrics)[0], StoredDocuments(run, manifest))
 
 
-def measuring(asked: Iterable[Metric], documents: StoredDocuments) -> tuple[Metric, ...]:
+def measuring(metrics: Iterable[Metric], documents: StoredDocuments) -> tuple[Metric, ...]:
     """Return all metrics that a run is scored by if some are asked for: besides them, those that every run
     has, and those that go with them. Judged ones read the documents of the run."""
-    asked = tuple(asked)
+    metrics = tuple(metrics)
     return tuple(
         metric.reading(documents) if isinstance(metric, JudgedMetric) else metric
-        for metric in distinct([*default_metrics(), *asked, *companions(asked)])
+        for metric in distinct([*default_metrics(), *metrics, *companions(metrics)])
     )
 
 
@@ -108,10 +108,10 @@ def trusted_scoring(
     found = [] if is_signed(manifest) else demands(scoring, ("config", "scoring"), own=own)
     if not is_signed(manifest):
         found += demands(measures, ("config",))
-    kept = _copied_exemplars(run, scoring)
+    copied = _copied_exemplars(run, scoring)
     foreign = any(demand.key == _EXEMPLARS for demand in found)
-    refuse(run.id, manifest, [demand for demand in found if demand.key != _EXEMPLARS or kept is None])
-    return _with_exemplars(run, scoring, kept, look=not foreign), measures.metrics
+    refuse(run.id, manifest, [demand for demand in found if demand.key != _EXEMPLARS or copied is None])
+    return _with_exemplars(run, scoring, copied, look=not foreign), measures.metrics
 
 
 def _copied_exemplars(run: Run, scoring: Scoring) -> Path | None:
@@ -119,11 +119,15 @@ def _copied_exemplars(run: Run, scoring: Scoring) -> Path | None:
     path = scoring.abstention.exemplars
     if path is None:
         return None
-    kept = (run.path / "verdicts" / f"exemplars{path.suffix}").absolute()
-    return kept if kept.is_file() and kept.resolve() == run.path.resolve() / "verdicts" / kept.name else None
+    copied = (run.path / "verdicts" / f"exemplars{path.suffix}").absolute()
+    return (
+        copied
+        if copied.is_file() and copied.resolve() == run.path.resolve() / "verdicts" / copied.name
+        else None
+    )
 
 
-def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool) -> Scoring:
+def _with_exemplars(run: Run, scoring: Scoring, copied: Path | None, *, look: bool) -> Scoring:
     """Return the scoring with its exemplar file; the run has a copy of it. The copy is used where
     the file is gone or must not be read."""
     path = scoring.abstention.exemplars
@@ -132,8 +136,8 @@ def _with_exemplars(run: Run, scoring: Scoring, kept: Path | None, *, look: bool
     if look and path.is_file():
         write_file(run.path, f"verdicts/exemplars{path.suffix}", path.read_bytes())
         return scoring
-    if kept is None:
+    if copied is None:
         return scoring  # reading the file will raise the error
     return scoring.model_copy(
-        update={"abstention": scoring.abstention.model_copy(update={"exemplars": kept})}
+        update={"abstention": scoring.abstention.model_copy(update={"exemplars": copied})}
     )

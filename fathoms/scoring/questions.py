@@ -17,7 +17,7 @@ from fathoms.metrics.metric import Facts, Metric, shared_score
 from fathoms.metrics.people import Labels
 from fathoms.metrics.pooling import Pool
 from fathoms.metrics.profiles import Profile
-from fathoms.metrics.question_facts import Asked
+from fathoms.metrics.question_facts import NumberedQuestions
 from fathoms.metrics.retrieval.batch import rank_scores
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.retrieval.document_ids import DocumentIds
@@ -88,10 +88,10 @@ class QuestionScorer:
         *,
         weights: Mapping[str, float],
     ) -> None:
-        self._asked = asked = Asked(weights)
-        self.tally = Tally(asked)
-        self.pools = {metric.name: Pool(metric, asked) for metric in metrics}
-        self.curves = Curves(asked)
+        self._questions = questions = NumberedQuestions(weights)
+        self.tally = Tally(questions)
+        self.pools = {metric.name: Pool(metric, questions) for metric in metrics}
+        self.curves = Curves(questions)
         self.document_ids = DocumentIds()
         self._of_retrieval = [metric for metric in metrics if isinstance(metric, RetrievalMetric)]
         self._measures = [
@@ -134,19 +134,19 @@ class QuestionScorer:
 
     def _score(self, questions: Sequence[Sequence[Record]], write: WriteView) -> None:
         """Score the records of some questions, whose answers are classified together."""
-        rules, made = self._rules, self._rules.judged
+        rules, results = self._rules, self._rules.judged
         records = [record for repeats in questions for record in repeats]
         judged = judge(
             records,
             rules.scoring,
             self._known,
             rules.profiles,
-            made.verdicts,
+            results.verdicts,
             rules.imported,
             rules.retrieval_only,
         )
         self.verdicts |= {key: verdict_text(key, verdict) for key, verdict in judged.new.items()}
-        found = (made.claims, made.verdicts, made.unjudged, rules.retrieval_only)
+        found = (results.claims, results.verdicts, results.unjudged, rules.retrieval_only)
         of_retrieval = rank_scores(self._of_retrieval, records, rules.retrieves, rules.retrieval_only)
         originals = [
             scores
@@ -179,7 +179,7 @@ class QuestionScorer:
         """Score one record by every metric, add the scores to their pools, and return them as its question
         file shows them."""
         question, ranked = facts.record.question, facts.ranked
-        number = self._asked.number(question)
+        number = self._questions.number(question)
         is_variant = question.id in self._rules.variants
         found: dict[str, MetricScore] = {}
         unjudged = False

@@ -38,13 +38,13 @@ def rescored(run: Run, newest: Run, profile: str | None = None) -> tuple[Questio
     headline = profile or before.profile
     settings = [f"profile={headline}"] if headline in {one.name for one in PROFILES} else []
     with locked(run), _copied(run) as copy:
-        summary = score_run(copy, settings, _asked(run, before), gold=_gold(newest))
+        summary = score_run(copy, settings, _requested_metrics(run, before), gold=_gold(newest))
         scores = read_scores(copy, profile)
     assert summary.questions is not None
     return scores.model_copy(update={"runs": (run.id,)}), summary.questions
 
 
-def _asked(run: Run, summary: Summary) -> list[Metric]:
+def _requested_metrics(run: Run, summary: Summary) -> list[Metric]:
     """Return the metrics by which a run was scored on request. Those of a user's function are left out,
     because a summary does not say where the function is."""
     own = {metric.name for metric in read_measures(run.manifest).metrics}

@@ -131,14 +131,14 @@ def _results(
         searched=any(entry.searched for entry in entries.values()),
         answered=any(not (entry.searched or entry.failed) for entry in entries.values()),
     )
-    asked, left_out = usable(distinct([*wanted.own, *wanted.metrics]))
-    names = {metric.name for metric in asked}
+    computed, left_out = usable(distinct([*wanted.own, *wanted.metrics]))
+    names = {metric.name for metric in computed}
     used = [[one for one in some if one.name in names] for some in (wanted.own, wanted.metrics)]
     beside = distinct(chain(*map(beside_default, used)))
     if retrieval_only:
-        asked = distinct([*asked, *search_metrics(asked)])
+        computed = distinct([*computed, *search_metrics(computed)])
     documents = StoredDocuments(run, manifest)
-    measured = measuring(asked, documents)
+    measured = measuring(computed, documents)
     is_judged = any(isinstance(metric, JudgedMetric) for metric in measured)
     labels = None
     if is_judged:
@@ -158,7 +158,7 @@ def _results(
     alien = scorer.document_ids.warning(documents.listed)
     warnings = [*filter(None, [missing_sentence(documents), alien]), *left_out]
     tally, pools, curves = scorer.tally, scorer.pools, scorer.curves
-    return Results(rules, asked, beside, verdicts, tally, pools, curves, table, warnings)
+    return Results(rules, computed, beside, verdicts, tally, pools, curves, table, warnings)
 
 
 def _contents(run: Run) -> tuple[dict[tuple[str, int], Entry], list[Flaw]]:

@@ -93,13 +93,13 @@ class ScoreJob:
     def scorer(self) -> tuple[QuestionScorer, list[Stage]]:
         """Return what scores the questions, and the stages of the funnel that are known for any."""
         run, texts = self.run, run_texts(self.run, self.manifest)
-        asked = [entry for share in self.shares for entries in share.questions for entry in entries]
+        every = [entry for share in self.shares for entries in share.questions for entry in entries]
         possible: list[Stage] = ["answer"]
-        if any(entry.retrieved for entry in asked):
+        if any(entry.retrieved for entry in every):
             possible.append("retrieved")
-        if any(entry.prompted for entry in asked):
+        if any(entry.prompted for entry in every):
             possible.append("prompt")
-        stages = texts.known_stages(run.records.read(asked), possible=possible)
+        stages = texts.known_stages(run.records.read(every), possible=possible)
         known = run.verdicts(VERDICTS)
         scorer = QuestionScorer(
             run,
@@ -189,14 +189,13 @@ def processes(answers: int, worth: int, shares: int = _MOST) -> int:
 
 
 def shares_of(
-    questions: Mapping[str, Sequence[Entry]], asked: Sequence[str], large: int = LARGE, size: int = SHARE
+    questions: Mapping[str, Sequence[Entry]], order: Sequence[str], large: int = LARGE, size: int = SHARE
 ) -> list[Share]:
-    """Return the questions in shares of at least `size` answers, except for the last. Of a run with more than
-    `large` questions, there is one share for each of its files. The questions stand in the order in which
-    they were `asked`."""
+    """Return the questions, in the `order` of their ids, in shares of at least `size` answers, except for the
+    last. Of a run with more than `large` questions, there is one share for each of its files."""
     if len(questions) <= large:
-        return list(map(Share, _groups([questions[id] for id in in_order(questions, asked)], size)))
-    return [Share([questions[id] for id in ids], name) for name, ids in divided(questions, asked).items()]
+        return list(map(Share, _groups([questions[id] for id in in_order(questions, order)], size)))
+    return [Share([questions[id] for id in ids], name) for name, ids in divided(questions, order).items()]
 
 
 def _groups(questions: Sequence[Sequence[Entry]], size: int) -> Iterator[list[Sequence[Entry]]]:

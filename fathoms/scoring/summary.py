@@ -19,7 +19,7 @@ from fathoms.metrics.metric import Metric
 from fathoms.metrics.nearest_neighbour import released_exemplars
 from fathoms.metrics.pooling import Pool, pooled
 from fathoms.metrics.profiles import has_own_exemplars
-from fathoms.metrics.question_facts import AskedRecord
+from fathoms.metrics.question_facts import BareRecord
 from fathoms.metrics.registry import FATHOMS
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.metrics.score_records import Scores
@@ -65,11 +65,11 @@ NOT_RELEASED = (
 
 @dataclass(frozen=True)
 class Results:
-    """What scoring a run has found. `asked` are the metrics that were computed, and `beside` those of them
-    that the configuration or the user names besides the default ones, and `table` the scores in columns."""
+    """What scoring a run has found. `computed` are the metrics, without those that every run has, `beside`
+    those of them that the configuration or the user names, and `table` the scores in columns."""
 
     rules: Rules
-    asked: Sequence[Metric]
+    computed: Sequence[Metric]
     beside: Sequence[Metric]
     verdicts: RunVerdicts | None
     tally: Tally
@@ -92,13 +92,13 @@ def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[
     data, config, answered = manifest.data, manifest.config, tally.counts["answered"]
     records, rows = tally.without(rules.variants)
     scores = Scores(rules.scoring, rows, {})
-    categories = tuple(data.categories) or tuple(dict.fromkeys(one.category for one in tally.asked))
-    names = {metric.name for metric in found.asked} - set(FATHOMS)
+    categories = tuple(data.categories) or tuple(dict.fromkeys(one.category for one in tally.questions))
+    names = {metric.name for metric in found.computed} - set(FATHOMS)
     metrics = _figures(found.pools, verdicts, names, rules.profile, categories)
     profiles = _profiles(records, scores, manifest, categories)
     counts = _counts(data, tally, says_ends=says_ends(config))
     service = service_figures(answered, tally.services, config)
-    spent = tally.sums.totals(verdicts.made if verdicts else ())  # leaves out replies from the cache
+    spent = tally.sums.totals(verdicts.verdicts if verdicts else ())  # leaves out replies from the cache
     unlabelled = tally.counts["unlabelled"] if isinstance(rules.scoring.abstention, JudgedAbstention) else 0
     unjudged = max(tally.counts["unjudged"], unlabelled)
     incomplete = _incomplete(manifest, tally)
@@ -109,7 +109,7 @@ def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[
         *([WEIGHTED] if data.weights else ()),
         *_profile_warnings(run, data.name, rules, profiles, len(records)),
         *(_judging_warnings(verdicts, unjudged, unlabelled, len(tally)) if verdicts else ()),
-        *_too_shallow(manifest, found.asked),
+        *_too_shallow(manifest, found.computed),
         # a configuration that was only searched with asks for metrics of its answers, too
         *(
             figures.missing
@@ -153,24 +153,24 @@ def whole_summary(run: str, manifest: Manifest, found: Results, flaws: Sequence[
 
 
 def _profiles(
-    records: Sequence[AskedRecord], scores: Scores, manifest: Manifest, categories: Sequence[str]
+    records: Sequence[BareRecord], scores: Scores, manifest: Manifest, categories: Sequence[str]
 ) -> dict[str, ProfileFigures]:
     """Return the figures under each profile, with the retrieval funnel where it is known."""
-    made, funnels = summarise(records, scores), summarise_funnels(records, scores)
+    figures, funnels = summarise(records, scores), summarise_funnels(records, scores)
     if manifest.data.weights:  # shares of all answers, which count each answer once
-        made = {name: one.model_copy(update={"abstention_rates": None}) for name, one in made.items()}
+        figures = {name: one.model_copy(update={"abstention_rates": None}) for name, one in figures.items()}
     for name, funnel in funnels.items():
         ordered = _ordered(funnel, categories).model_copy(update={"estimate": _estimate(manifest)})
-        made[name] = made[name].model_copy(update={"funnel": ordered})
-    return {name: _ordered(found, categories) for name, found in made.items()}
+        figures[name] = figures[name].model_copy(update={"funnel": ordered})
+    return {name: _ordered(found, categories) for name, found in figures.items()}
 
 
 def _ordered(figures: F, categories: Sequence[str]) -> F:
-    """Put the categories of some figures into the order of the data set; figures are made in the order in
-    which answers came."""
-    made: Mapping[str, Any] = figures.categories
-    order = dict.fromkeys([*(name for name in categories if name in made), *made])
-    return figures.model_copy(update={"categories": {name: made[name] for name in order}})
+    """Put the categories of some figures into the order of the data set; before, they stand in the
+    order in which answers came."""
+    unordered: Mapping[str, Any] = figures.categories
+    order = dict.fromkeys([*(name for name in categories if name in unordered), *unordered])
+    return figures.model_copy(update={"categories": {name: unordered[name] for name in order}})
 
 
 def _answer_warnings(
@@ -234,7 +234,7 @@ def _judging_warnings(verdicts: RunVerdicts, unjudged: int, unlabelled: int, ans
     if unjudged:
         failed = Counter(failure.message for failure in verdicts.judged.unjudged.values())
         why = "".join(f" ({count} x {message})" for message, count in failed.most_common(1))
-        unread = any(one.label == UNPARSED and one.why != CUT for one in verdicts.made)
+        unread = any(one.label == UNPARSED and one.why != CUT for one in verdicts.verdicts)
         can_ask = (failed or unread) and not verdicts.judge.keeps_claims
         again = "; 'fathoms score' asks again for what failed or could not be read" if can_ask else ""
         yield f"{unjudged} of {answers} answers are not judged as a whole{why}{again}"
@@ -257,25 +257,25 @@ def _judging_warnings(verdicts: RunVerdicts, unjudged: int, unlabelled: int, ans
 def _figures(
     pools: Mapping[str, Pool],
     verdicts: RunVerdicts | None,
-    asked: Collection[str],
+    requested: Collection[str],
     profile: str,
     categories: Sequence[str],
 ) -> dict[str, MetricFigures]:
-    """Return the figures of the metrics that are not stored with a profile; `asked` are those that the user
-    asked for, and `profile` is the headline profile."""
+    """Return the figures of the metrics that are not stored with a profile. `requested` are the names of the
+    metrics that the user asked for, and `profile` is the headline profile."""
     found = {}
     for name, pool in pools.items():
         metric = pool.metric
-        if metric.in_profile or not (name in asked or metric.group is None or not pool.applies_to_none):
+        if metric.in_profile or not (name in requested or metric.group is None or not pool.applies_to_none):
             continue
         figures = _ordered(pool.figures(verdicts.by(metric) if verdicts else None), categories)
         if verdicts and (stopped := verdicts.stopped.get(name)):
             figures = stopped.shown(figures)
-        more: dict[str, Any] = {"asked": name in asked}
+        more: dict[str, Any] = {"asked": name in requested}
         if metric.follows_profile:
             more["profile"] = profile
         if figures.parts:  # without those that have a row of their own
-            rows = {part for part, whole in metric.halves.items() if whole in asked}
+            rows = {part for part, whole in metric.halves.items() if whole in requested}
             more["parts"] = {part: one for part, one in figures.parts.items() if part not in rows}
         found[name] = figures.model_copy(update=more)
     return found
@@ -290,15 +290,15 @@ def is_retrieval_only(manifest: Manifest, *, searched: bool, answered: bool) -> 
 def _counts(data: Data, tally: Tally, *, says_ends: bool) -> Counts:
     """Count questions and answers. A question counts once; answers and errors count once per repeat. What is
     not known is left out."""
-    counts, asked = tally.counts, len(tally.asked)
+    counts, known = tally.counts, len(tally.questions)
     tells = says_ends or counts["unended"] < counts["answered"] - counts["refused"]
     of_records = {name: counts[name] for name in Counts.model_fields}
     others = {
-        "questions": data.questions or asked,
-        "asked": data.asked or asked,
-        "unanswered": max(0, data.asked - asked),
+        "questions": data.questions or known,
+        "asked": data.asked or known,
+        "unanswered": max(0, data.asked - known),
         "errors": tally.errors.total(),
-        "unanswerable": sum(not question.answerable for question in tally.asked),
+        "unanswerable": sum(not question.answerable for question in tally.questions),
         "same": tally.same(),
         "unended": counts["unended"] if tells else None,
     }
@@ -309,12 +309,14 @@ def _incomplete(manifest: Manifest, tally: Tally) -> list[str]:
     """Explain why these figures do not cover the whole data set; empty where they do."""
     data, repeats = manifest.data, manifest.repeats
     sizes = data.category_sizes
-    asked = Counter(question.category for question in tally.asked)
-    missing = [name for name in sizes if not asked[name]]
+    recorded = Counter(question.category for question in tally.questions)
+    missing = [name for name in sizes if not recorded[name]]
     sentences = []
     if missing:
         sentences.append(f"no question of {', '.join(missing)} was asked")
-    partly = [f"{asked[name]} of {sizes[name]} in {name}" for name in sizes if 0 < asked[name] < sizes[name]]
+    partly = [
+        f"{recorded[name]} of {sizes[name]} in {name}" for name in sizes if 0 < recorded[name] < sizes[name]
+    ]
     if partly:
         sentences.append(f"not all questions were asked: {', '.join(partly)}")
     left = data.asked * repeats - len(tally)
@@ -409,5 +411,5 @@ def _stage_times(tally: Tally) -> dict[str, MetricFigure]:
 
 def _stage_time(tally: Tally, stage: str) -> MetricFigure:
     """Return the mean of one stage over the questions."""
-    column = averaged(tally.asked, tally.timed.get(stage, ()), tally.seconds.get(stage, ()))
+    column = averaged(tally.questions, tally.timed.get(stage, ()), tally.seconds.get(stage, ()))
     return pooled(column.as_one(), "questions", "seconds").overall

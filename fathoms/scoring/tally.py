@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from fathoms.metrics.columns import packed, renumbered, unpacked
-from fathoms.metrics.question_facts import Asked, AskedQuestion, AskedRecord
+from fathoms.metrics.question_facts import BareQuestion, BareRecord, NumberedQuestions
 from fathoms.metrics.score_records import BareScores, RecordScore
 from fathoms.runs.usage import Sums
 from fathoms.types import Failure, Record, Reply, ServiceReply
@@ -23,15 +23,15 @@ _PAGE = re.compile(r"<!doctype html|<html[\s>]|<head[\s>]|<body[\s>]", re.IGNORE
 class Tally:
     """What the summary of a run needs of its records.
 
-    `asked` are the questions. Of the scores of records, equal ones are one object. `counts` are counts of
-    records, `seconds` the times of the stages of those that were really asked, and `stages` the stages that
-    any record has. `services` holds what the replies of a service say about it, with the time of each.
-    `timed` holds the number of the question of each of `seconds`. `unlabelled` are answers without an
-    abstention label. `retries` counts the requests that were sent again by cause.
+    `questions` are those of the records. Equal scores of records are stored once. `counts` are counts of
+    records; its `unlabelled` are answers without an abstention label. `retries` counts the requests that were
+    sent again, by cause. `stages` are the stages that any record has, `seconds` their times, without answers
+    from the cache, and `timed` the number of the question of each time. `services` holds what the replies of
+    a service say about it, with the time of each.
     """
 
-    def __init__(self, asked: Asked | None = None) -> None:
-        self.asked = Asked() if asked is None else asked
+    def __init__(self, questions: NumberedQuestions | None = None) -> None:
+        self.questions = NumberedQuestions() if questions is None else questions
         self.counts: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self.retries: Counter[str] = Counter()
@@ -51,21 +51,21 @@ class Tally:
 
     def without(
         self, left_out: Collection[str]
-    ) -> tuple[list[AskedRecord], tuple[dict[str, RecordScore], ...]]:
+    ) -> tuple[list[BareRecord], tuple[dict[str, RecordScore], ...]]:
         """Return the records in the order in which they were added, and the scores of each by profile,
         reduced to its figures; those of some questions are left out."""
         failures = self._failures
-        plain: dict[int, AskedRecord] = {}
+        plain: dict[int, BareRecord] = {}
         records, scores = [], []
         for index, number in enumerate(self._numbers):
-            if left_out and self.asked[number].id in left_out:
+            if left_out and self.questions[number].id in left_out:
                 continue
-            scores.append(self._bare.kept[self._scores[index]])
+            scores.append(self._bare.rows[self._scores[index]])
             if index in failures:
-                records.append(AskedRecord(self.asked[number], failures[index]))
+                records.append(BareRecord(self.questions[number], failures[index]))
                 continue
             if number not in plain:
-                plain[number] = AskedRecord(self.asked[number])
+                plain[number] = BareRecord(self.questions[number])
             records.append(plain[number])
         return records, tuple(scores)
 
@@ -75,7 +75,7 @@ class Tally:
         if record.error is not None:
             self._failures[len(self)] = record.error
             self.errors[record.error.kind] += 1
-        number = self.asked.number(record.question)
+        number = self.questions.number(record.question)
         self._numbers.append(number)
         self._scores.append(self._bare.number(row))
         self.sums.add(record)
@@ -111,11 +111,11 @@ class Tally:
         parts = record.prompt.parts if record.prompt else ()
         requests = 1 + sum(part.document is None for part in parts)
         self.counts["documents_failed"] += any(part.error for part in parts)
-        made = [
+        calls = [
             (record.attempts, requests, record.retries),
             *((c.attempts, 1, c.retries) for c in record.calls),
         ]
-        for attempts, requests, causes in made:
+        for attempts, requests, causes in calls:
             self.counts["calls"] += attempts > 0
             self.counts["retried"] += bool(causes) or attempts > requests
             self.retries.update(causes)
@@ -151,8 +151,8 @@ class Tally:
     def state(self) -> dict[str, Any]:
         """Return everything that was added as JSON values, for `extend`."""
         return {
-            "asked": [
-                (one.id, one.category, one.answerable, sorted(one.gold_documents)) for one in self.asked
+            "questions": [
+                (one.id, one.category, one.answerable, sorted(one.gold_documents)) for one in self.questions
             ],
             "counts": self.counts,
             "errors": self.errors,
@@ -163,9 +163,9 @@ class Tally:
             "services": [(time, reply.model_dump(mode="json")) for time, reply in self.services],
             "numbers": packed(self._numbers),
             "failures": [(index, one.model_dump(mode="json")) for index, one in self._failures.items()],
-            "kept": [
+            "rows": [
                 {name: score.model_dump(mode="json") for name, score in row.items()}
-                for row in self._bare.kept
+                for row in self._bare.rows
             ],
             "scores": packed(self._scores),
             "retries": self.retries,
@@ -175,19 +175,19 @@ class Tally:
 
     def extend(self, state: Mapping[str, Any]) -> Sequence[int]:
         """Add what another process has added up; returns the numbers that its questions have here."""
-        shared = self.asked.sets.shared
+        shared = self.questions.sets.shared
         numbers = [
-            self.asked.number(AskedQuestion(id, category, answerable, shared(frozenset(documents))))
-            for id, category, answerable, documents in state["asked"]
+            self.questions.number(BareQuestion(id, category, answerable, shared(frozenset(documents))))
+            for id, category, answerable, documents in state["questions"]
         ]
         before = len(self)
         self._failures |= {before + index: Failure.model_validate(one) for index, one in state["failures"]}
         self._numbers += renumbered(state["numbers"], self._numbers, numbers)
-        kept = [
+        rows = [
             self._bare.number({name: RecordScore.model_validate(score) for name, score in row.items()})
-            for row in state["kept"]
+            for row in state["rows"]
         ]
-        self._scores += renumbered(state["scores"], self._scores, kept)
+        self._scores += renumbered(state["scores"], self._scores, rows)
         self.counts.update(state["counts"])
         self.errors.update(state["errors"])
         self.retries.update(state["retries"])

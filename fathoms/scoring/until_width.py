@@ -138,9 +138,9 @@ class Until:
         weighs in the figure."""
         import numpy as np
 
-        asked = [question for question in self.entries if question not in self.rules.variants]
+        originals = [question for question in self.entries if question not in self.rules.variants]
         found: dict[str, str] = {}
-        for record, ends, needs in self._scored(run, metric, asked, Judged()):
+        for record, ends, needs in self._scored(run, metric, originals, Judged()):
             if needs or not math.isnan(ends[0]):
                 found[record.question.id] = record.question.category if metric.pooling == "categories" else ""
         sizes = Counter(found.values())

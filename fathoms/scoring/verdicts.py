@@ -48,7 +48,7 @@ class RunVerdicts:
     stopped: Mapping[str, Stopped] = field(default_factory=dict)
 
     @property
-    def made(self) -> Collection[Verdict]:
+    def verdicts(self) -> Collection[Verdict]:
         """All verdicts, without their claims where other processes have looked them up."""
         return (self.stored or self.judged).verdicts.values()
 
@@ -57,9 +57,9 @@ class RunVerdicts:
         """A fingerprint of the judge with all its settings."""
         return fingerprint(self.judge.identity())
 
-    def prompts(self, asked: Iterable[Rubric | Literal["claims"]]) -> tuple[str, ...]:
+    def prompts(self, kinds: Iterable[Rubric | Literal["claims"]]) -> tuple[str, ...]:
         """The prompts of the judge for what is asked, with their versions; none of a judge without any."""
-        return tuple(sorted(filter(None, map(self.judge.prompt_of, asked))))
+        return tuple(sorted(filter(None, map(self.judge.prompt_of, kinds))))
 
     def key_of(self, rubrics: Iterable[Rubric]) -> str:
         """A fingerprint of the judge with all that decides its verdicts under some rubrics. That of claims
@@ -92,8 +92,8 @@ class RunVerdicts:
         `asked` counts the calls of this scoring, `found` the results that the run held before. `cost` is in
         US dollars and covers this scoring alone, `None` where unknown.
         """
-        spent, verdicts, lists = self.spending, self.made, (self.stored or self.judged).lists
-        kept = spending(list(verdicts), list(lists.values()))
+        spent, verdicts, lists = self.spending, self.verdicts, (self.stored or self.judged).lists
+        total = spending(list(verdicts), list(lists.values()))
         return {
             "judge": self.judge.name,
             "key": self.key,
@@ -105,9 +105,9 @@ class RunVerdicts:
             **({"retried": spent.retried, "retries": spent.retries} if spent.retried else {}),
             "cost": spent.cost,
             "over_budget": spent.is_spent,
-            "total_cost": kept.cost,
+            "total_cost": total.cost,
             "verdicts": dict(Counter(verdict.label for verdict in verdicts)),
-            "kept": kept,
+            "kept": total,
         }
 
     def _claims(self) -> dict[str, str]:

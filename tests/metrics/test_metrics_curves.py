@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from fathoms.metrics.question_facts import Asked
+from fathoms.metrics.question_facts import NumberedQuestions
 from fathoms.metrics.retrieval.curves import Curves
 from fathoms.types import Chunk, Evidence, Hit, Message, Prompt, Question, Record
 from fathoms.types.run.summary import CurvePoint
@@ -42,7 +42,7 @@ def values(points: Iterable[CurvePoint], key: str) -> dict[float, float]:
 
 
 def test_recall_by_rank_and_by_tokens() -> None:
-    curves = Curves(Asked())
+    curves = Curves(NumberedQuestions())
     for each in RECORDS:
         curves.add(each)
     found = curves.figures()
@@ -58,7 +58,7 @@ def test_recall_by_rank_and_by_tokens() -> None:
 
 
 def test_the_tokens_of_the_prompts_decide_where_there_are_any() -> None:
-    curves = Curves(Asked())
+    curves = Curves(NumberedQuestions())
     curves.add(record("q1", "A", [3], [(2, 200), (3, 200)], tokens=100))  # 200 characters in 100 tokens
     found = curves.figures()
     assert found is not None
@@ -67,7 +67,11 @@ def test_the_tokens_of_the_prompts_decide_where_there_are_any() -> None:
 
 
 def test_what_another_process_collected_is_added() -> None:
-    here, there, alone = Curves(asked := Asked()), Curves(Asked()), Curves(Asked())
+    here, there, alone = (
+        Curves(asked := NumberedQuestions()),
+        Curves(NumberedQuestions()),
+        Curves(NumberedQuestions()),
+    )
     here.add(RECORDS[0])
     for each in RECORDS[1:]:
         there.add(each)
@@ -79,7 +83,7 @@ def test_what_another_process_collected_is_added() -> None:
 
 
 def test_unknown_hits_and_texts_are_left_out() -> None:
-    curves = Curves(Asked())
+    curves = Curves(NumberedQuestions())
     curves.add(RECORDS[0].model_copy(update={"hits": None}))
     assert curves.figures() is None
     image = Hit(chunk=Chunk(id="1", document="a.pdf", pages=(1,), modality="image"), score=1, rank=1)

@@ -8,7 +8,7 @@ from fathoms.metrics.answer_length import AnswerLength
 from fathoms.metrics.faithfulness import Faithfulness
 from fathoms.metrics.length_support import length_against_support
 from fathoms.metrics.pooling import Pool
-from fathoms.metrics.question_facts import Asked, AskedQuestion
+from fathoms.metrics.question_facts import BareQuestion, NumberedQuestions
 from fathoms.types import Score
 
 # of 11 answers the longer half is supported less; one has no claims, and so no support
@@ -17,10 +17,10 @@ SUPPORT = (1.0, 1.0, 1.0, 0.5, 1.0, 0.5, 0.5, 0.0, 0.0, 0.0, None)
 
 
 def pools(support: tuple[float | None, ...]) -> dict[str, Pool]:
-    asked = Asked()
+    asked = NumberedQuestions()
     found = {"answer-length": Pool(AnswerLength(), asked), "faithfulness": Pool(Faithfulness(), asked)}
     for number, values in enumerate(zip(WORDS, support, strict=True)):
-        question = AskedQuestion(str(number), "A", True, frozenset({f"{number}.pdf"}))
+        question = BareQuestion(str(number), "A", True, frozenset({f"{number}.pdf"}))
         for (name, pool), value in zip(found.items(), values, strict=True):
             pool.add(question, Score(metric=name, value=value))
     return found

@@ -284,7 +284,7 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_p
     told: list[int] = []
     setup = {name: str(tmp_path / str(value)) for name, value in setup.items()}
     scorer = shared(together, setup, killed, told)
-    assert [one.id for one in scorer.tally.asked] == list(dict.fromkeys(r.question.id for r in records))
+    assert [one.id for one in scorer.tally.questions] == list(dict.fromkeys(r.question.id for r in records))
     assert len(scorer.tally) == told[-1] == len(records)
     assert told == sorted(told)
     assert scorer.verdicts.keys() == alone.verdicts("abstention").keys()

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from fathoms.metrics.columns import packed, renumbered, unpacked
-from fathoms.metrics.question_facts import Asked
+from fathoms.metrics.question_facts import NumberedQuestions
 from fathoms.metrics.quotes.selection import are_quotes, quote_id
 from fathoms.metrics.retrieval.coverage import UNKNOWN_PAGE, pages_of
 from fathoms.metrics.retrieval.gold import gold_of
@@ -38,11 +38,11 @@ CHARACTERS = 4.0
 
 
 class Curves:
-    """Collects the rankings of a run, record by record, in arrays. `asked` can be shared with the metrics of
-    the run."""
+    """Collects the rankings of a run, record by record, in arrays. `questions` can be shared with the
+    metrics of the run."""
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
+    def __init__(self, questions: NumberedQuestions) -> None:
+        self._questions = questions
         self._tokens = self._characters = 0
         # one entry per record: its question's number, the place of its level, how many gold items there are,
         # how many different items were found, and the characters of its hits, -1 where not known
@@ -64,7 +64,7 @@ class Curves:
             return
         found, length, characters = _places(record, wanted, level)
         number = len(self._rows["question"])
-        row = (self._asked.number(question), _LEVELS.index(level), len(wanted), length, characters)
+        row = (self._questions.number(question), _LEVELS.index(level), len(wanted), length, characters)
         for column, value in zip(self._rows.values(), row, strict=True):
             column.append(value)
         for rank, reached in found:
@@ -128,7 +128,7 @@ class Curves:
             kept: NDArray[np.bool_], key: str, by: str, limits: Mapping[int, float]
         ) -> tuple[CurvePoint, ...]:
             """The points of a curve: recall within each limit, over the records that are `kept`."""
-            means = _Means(self._asked, rows["question"][kept])
+            means = _Means(self._questions, rows["question"][kept])
             found = []
             for name, limit in limits.items():
                 inside = places["row"][places[by] <= limit]
@@ -148,14 +148,15 @@ class Curves:
 
 class _Means:
     """Takes means over records as all figures are: repeats within their question, questions within their
-    category, and the unweighted mean of the categories. `questions` are the numbers of the records."""
+    category, and the unweighted mean of the categories. `of_records` has the number of the question of each
+    record."""
 
-    def __init__(self, asked: Asked, questions: NDArray[np.int64]) -> None:
+    def __init__(self, questions: NumberedQuestions, of_records: NDArray[np.int64]) -> None:
         import numpy as np
 
-        numbers, self._of = np.unique(questions, return_inverse=True)
+        numbers, self._of = np.unique(of_records, return_inverse=True)
         self._repeats = np.bincount(self._of)
-        categories = [asked[int(number)].category for number in numbers]
+        categories = [questions[int(number)].category for number in numbers]
         codes = {name: code for code, name in enumerate(dict.fromkeys(categories))}
         self._category = np.array([codes[name] for name in categories])
         self._count = len(codes)
