@@ -52,8 +52,8 @@ def wider(
     said = [one for one in dates(phrase) if one.readings[0][1] is not None]
     if any(len(one.readings) > 1 or one.year < 100 for one in said):
         return None  # which date is meant, only the author knows
-    asked = {word[0] for word in _WORD.finditer(fold_words(question.text, hyphens=True))}
-    parts = list(_parts(phrase, numbers, said, asked))
+    question_words = {word[0] for word in _WORD.finditer(fold_words(question.text, hyphens=True))}
+    parts = list(_parts(phrase, numbers, said, question_words))
     if not parts or len(parts) > MOST_NEAR or (not numbers and len(parts) < 2):
         return None
     form: GoldPhrase = parts[0] if len(parts) == 1 else GoldNear(near=tuple(parts))
@@ -88,7 +88,7 @@ def keeps(before: Question, after: Question, answers: Sequence[str], match: Matc
 
 
 def _parts(
-    phrase: str, numbers: Sequence[Quantity], said: Sequence[Dated], asked: set[str]
+    phrase: str, numbers: Sequence[Quantity], said: Sequence[Dated], question_words: set[str]
 ) -> Iterator[GoldPart]:
     """Yield what an answer must say of a phrase: its dates and numbers, what they count, and the words that
     neither the question has nor any sentence needs."""
@@ -110,7 +110,7 @@ def _parts(
         if (
             not is_number
             and not _EMPTY.fullmatch(folded)
-            and (folded not in asked or word.start() in counted)
+            and (folded not in question_words or word.start() in counted)
         ):
             yield word[0]
 

@@ -125,12 +125,12 @@ def assess(
     model = model_of(judge, "find ambiguous questions")
     asking = partial(assessing, folder=folder if judge.sees_images else None)
     found = ask_each(to_assess(questions), model, asking, read_status, replies, on_done)
-    marked = [
+    assessed = [
         one if (said := found.get(one.id)) is None or isinstance(said, Failure) else with_mark(one, *said)
         for one in questions
     ]
     return Assessed(
-        tuple(marked), {id: said.message for id, said in found.items() if isinstance(said, Failure)}
+        tuple(assessed), {id: said.message for id, said in found.items() if isinstance(said, Failure)}
     )
 
 
@@ -208,21 +208,21 @@ def rewrite(
     gets no other."""
     model = model_of(judge, "rewrite questions")
     have = {one.metadata.get(OF) for one in questions if one.metadata.get(KIND) == REWRITTEN}
-    asked = [
+    ambiguous = [
         one for one in originals(questions) if one.metadata.get(MARK) == AMBIGUOUS and one.id not in have
     ]
-    evidence = {one.id: evidence_of(one, documents) for one in asked}
+    evidence = {one.id: evidence_of(one, documents) for one in ambiguous}
 
     def answering(question: Question) -> Prompt | Failure:
         if not evidence[question.id]:
             return Failure(kind="NoEvidence", message="none of its gold pages or gold quotes has text here")
         return plain_prompt(_ANSWER.format(**_about(question, evidence)))
 
-    answers = ask_each(asked, model, answering, _line, replies, on_done)
+    answers = ask_each(ambiguous, model, answering, _line, replies, on_done)
     failures = {id: said.message for id, said in answers.items() if isinstance(said, Failure)}
     answered = {id: said for id, said in answers.items() if isinstance(said, str)}
     undecided = {id: said for id, said in answered.items() if is_undecided(said)}
-    left = [one for one in asked if one.id in answered and one.id not in undecided]
+    left = [one for one in ambiguous if one.id in answered and one.id not in undecided]
 
     def rewriting(question: Question) -> Prompt:
         about = {**_about(question, evidence), "answer": answered[question.id]}

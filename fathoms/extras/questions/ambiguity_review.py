@@ -108,22 +108,22 @@ def adjudicated(questions: Sequence[Question], labels: Sequence[AmbiguityLabel])
     found, left, changed = [], [], 0
     for one in questions:
         if one.metadata.get(MARK) == AMBIGUOUS and OF not in one.metadata:
-            marks = list(said.get(one.id, {}).values())
-            if len(marks) < 2 or len(set(marks)) > 1:
+            decisions = list(said.get(one.id, {}).values())
+            if len(decisions) < 2 or len(set(decisions)) > 1:
                 left.append(one.id)
-            elif marks[0] != AMBIGUOUS:
+            elif decisions[0] != AMBIGUOUS:
                 changed += 1
-                one = one.model_copy(update={"metadata": {**one.metadata, MARK: marks[0]}})
+                one = one.model_copy(update={"metadata": {**one.metadata, MARK: decisions[0]}})
         found.append(one)
     return Adjudicated(tuple(found), _kappas(said), tuple(left), changed)
 
 
 def _kappas(said: Mapping[str, Mapping[str, str]]) -> dict[tuple[str, str], tuple[float | None, int]]:
     """Return Cohen's kappa of every two reviewers, and the number of questions that both decided."""
-    reviewers = sorted({name for marks in said.values() for name in marks})
+    reviewers = sorted({name for own in said.values() for name in own})
     found = {}
     for first, second in combinations(reviewers, 2):
-        both = [(marks[first], marks[second]) for marks in said.values() if {first, second} <= marks.keys()]
+        both = [(own[first], own[second]) for own in said.values() if {first, second} <= own.keys()]
         if both:
             table = [[both.count((a, b)) for b in (CLEAR, AMBIGUOUS)] for a in (CLEAR, AMBIGUOUS)]
             found[first, second] = kappa(table), len(both)

@@ -54,7 +54,7 @@ def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, 
     Gold quotes are never left out, even if there are more than `sizes` says; there are fewer quotes where
     `similar` has too few.
     """
-    made: list[Quote] = []
+    quotes: list[Quote] = []
     modalities: tuple[tuple[Modality, int], ...] = (("text", sizes.texts), ("image", sizes.pictures))
     for modality, wanted in modalities:
         gold = [quote for quote in question.quotes if quote.gold and quote.modality == modality]
@@ -66,10 +66,10 @@ def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, 
                 others.append(quote.model_copy(update={"gold": False}))
         chosen = [*gold, *others[: max(0, wanted - len(gold))]]
         random.Random(f"{seed} {question.id} {modality}").shuffle(chosen)
-        made += [
+        quotes += [
             quote.model_copy(update={"id": f"{modality}{place}"}) for place, quote in enumerate(chosen, 1)
         ]
-    return question.model_copy(update={"quotes": tuple(made)})
+    return question.model_copy(update={"quotes": tuple(quotes)})
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def _first(on_page: Sequence[int], quotes: Sequence[Quote], evidence: Evidence) 
 
 
 @dataclass(frozen=True)
-class Made:
+class WithCandidates:
     """A question with its candidates. `guessed` counts gold pages where the quote most like the question
     counts as gold, and `without` those where nothing was found."""
 
@@ -181,7 +181,7 @@ def candidates(
     seed: int = 0,
     *,
     described: bool = False,
-) -> list[Made]:
+) -> list[WithCandidates]:
     """Return questions with candidate quotes: the chunks that the retriever ranks highest for each.
 
     A question that has gold quotes keeps them; for others they are found by the evidence (`from_search`).
@@ -194,7 +194,7 @@ def candidates(
         update = {"number": total * _DEEP, "pictures": None, "for_pictures": None}
         ranked = retriever.model_copy(update=update).ranked(index, questions)
         return [
-            Made(with_candidates(question, _distracting(question, row), sizes, seed))
+            WithCandidates(with_candidates(question, _distracting(question, row), sizes, seed))
             for question, row in zip(questions, ranked, strict=True)
         ]
     found = deepened(retriever, total * _DEEP).search(index, questions)
@@ -203,7 +203,10 @@ def candidates(
         sizes = Sizes(total, 0)
     documents = {document.id: document for document in index.documents}
     pairs = zip(questions, rows, strict=True)
-    return [_made(question, row, documents, sizes, seed, described=described) for question, row in pairs]
+    return [
+        _with_candidates(question, row, documents, sizes, seed, described=described)
+        for question, row in pairs
+    ]
 
 
 def _distracting(question: Question, row: Sequence[tuple[Quote, float]]) -> list[Quote]:
@@ -214,7 +217,7 @@ def _distracting(question: Question, row: Sequence[tuple[Quote, float]]) -> list
     return [one for one, _ in row if one.id in own or (one.document, one.page) not in pages]
 
 
-def _made(
+def _with_candidates(
     question: Question,
     hits: Sequence[Hit],
     documents: Mapping[str, Document],
@@ -222,16 +225,16 @@ def _made(
     seed: int,
     *,
     described: bool,
-) -> Made:
+) -> WithCandidates:
     """Return one question with its candidates."""
     if any(quote.gold for quote in question.quotes):
         pages = {(one.document, one.page) for one in question.quotes if one.gold}
         pages |= known_places(question.gold_evidence, documents)
         others = [_quote(hit, described=described) for hit in hits if pages.isdisjoint(hit.chunk.places)]
-        return Made(with_candidates(question, others, sizes, seed))
+        return WithCandidates(with_candidates(question, others, sizes, seed))
     found = from_search(question, hits, documents, described=described)
     own = question.model_copy(update={"quotes": found.gold})
-    return Made(with_candidates(own, found.others, sizes, seed), found.guessed, len(found.without))
+    return WithCandidates(with_candidates(own, found.others, sizes, seed), found.guessed, len(found.without))
 
 
 def with_copied_pictures(questions: Sequence[Question], path: Path) -> list[Question]:

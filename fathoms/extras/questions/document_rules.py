@@ -128,8 +128,8 @@ def quote_absent(subject: Subject) -> Iterator[Found]:
             if not evidence.quote or evidence.document not in subject.texts.documents:
                 continue
             pages = subject.texts.pages(evidence.document)
-            held = subject.texts.pages_with(evidence.document, evidence.quote)
-            if (evidence.page in held) if evidence.page else held:
+            pages_with_quote = subject.texts.pages_with(evidence.document, evidence.quote)
+            if (evidence.page in pages_with_quote) if evidence.page else pages_with_quote:
                 continue
             near = nearest(subject.texts.fold(evidence.quote), {evidence.document: pages})
             hint = f"; nearest is '{near.text}' (page {near.page})" if near else ""
@@ -151,11 +151,15 @@ def common_answer(subject: Subject) -> Iterator[Found]:
             }
             for variant in question.answers
         ]
-        held = set().union(*counts)
-        if is_common(len(held), len(texts)) if share == COMMON else len(held) > share * len(texts) > 0:
+        matching = set().union(*counts)
+        if (
+            is_common(len(matching), len(texts))
+            if share == COMMON
+            else len(matching) > share * len(texts) > 0
+        ):
             worst = max(range(len(counts)), key=lambda index: len(counts[index]))
             phrases = "', '".join(map(str, question.answers[worst]))
-            message = f"an answer is found in {len(held)} of {len(texts)} {noun}, '{phrases}' in"
+            message = f"an answer is found in {len(matching)} of {len(texts)} {noun}, '{phrases}' in"
             yield Found(f"{message} {len(counts[worst])}: {_COMMON}", number, ("answers", worst))
 
 

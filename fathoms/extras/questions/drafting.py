@@ -88,10 +88,10 @@ async def _ask_all(
     ended: list[FathomsError] = []
     places = asyncio.Semaphore(max(1, model.max_concurrency))
 
-    async def asked(prompt: Prompt | Failure, item: K) -> T | Failure:
+    async def ask(prompt: Prompt | Failure, item: K) -> T | Failure:
         if isinstance(prompt, Failure):
             return prompt
-        found = await _asked(prompt, model, read, caller, 2 * sample(item))
+        found = await _read_reply(prompt, model, read, caller, 2 * sample(item))
         failure = found if isinstance(found, Failure) else None
         if caller.replies is not None and (failure is None or failure.kind in READ):
             caller.replies.note_reading(model, failure)
@@ -102,7 +102,7 @@ async def _ask_all(
         async with places:
             prompt = to_failure(ended[0]) if ended else prompt_for(item)
             try:
-                found = await asked(prompt, item)
+                found = await ask(prompt, item)
             except FathomsError as error:  # what is in flight is paid for, and awaited
                 ended.append(error)
                 found = to_failure(error)
@@ -116,7 +116,7 @@ async def _ask_all(
     return found
 
 
-async def _asked(
+async def _read_reply(
     prompt: Prompt, model: ChatModel, read: Callable[[str], T | None], caller: Caller, first: int
 ) -> T | Failure:
     """Ask once, and once more for a reply that cannot be read, also where the cache has only such replies

@@ -49,11 +49,11 @@ def near_duplicates(
     except ImportError:
         raise MissingExtraError("datasketch", "build", "finding near-duplicates") from None
     index = MinHashLSH(max(0.1, threshold - _SLACK), num_perm=_PERMUTATIONS, weights=_WEIGHTS)
-    kept: list[tuple[Question, frozenset[str]]] = []
+    distinct: list[tuple[Question, frozenset[str]]] = []
 
     def keep(question: Question, grams: frozenset[str], hashed: object) -> None:
-        index.insert(str(len(kept)), hashed)
-        kept.append((question, grams))
+        index.insert(str(len(distinct)), hashed)
+        distinct.append((question, grams))
 
     for other in against:
         grams = ngrams(other.text)
@@ -64,11 +64,15 @@ def near_duplicates(
         hashed = _hashed(grams)
         rows = sorted(map(int, index.query(hashed)))
         best = max(
-            ((jaccard(grams, kept[at][1]), -at) for at in rows if not _related(question, kept[at][0])),
+            (
+                (jaccard(grams, distinct[at][1]), -at)
+                for at in rows
+                if not _related(question, distinct[at][0])
+            ),
             default=(0.0, 0),
         )
         if best[0] >= threshold:
-            other = kept[-best[1]][0]
+            other = distinct[-best[1]][0]
             found.append(Duplicate(question, other, best[0], question.answers == other.answers))
         else:
             keep(question, grams, hashed)
@@ -105,6 +109,6 @@ def _hashed(grams: frozenset[str]) -> object:
     """Return the MinHash of a set of n-grams."""
     from datasketch import MinHash
 
-    made = MinHash(num_perm=_PERMUTATIONS, seed=1)
-    made.update_batch([gram.encode() for gram in sorted(grams)])
-    return made
+    minhash = MinHash(num_perm=_PERMUTATIONS, seed=1)
+    minhash.update_batch([gram.encode() for gram in sorted(grams)])
+    return minhash

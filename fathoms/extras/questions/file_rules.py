@@ -133,9 +133,9 @@ def few_questions(subject: Subject) -> Iterator[Found]:
 def empty_category(subject: Subject) -> Iterator[Found]:
     """Report a category without any question, or without any answerable question."""
     answerable = {question.category for question in subject.questions if question.answerable}
-    asked = dict.fromkeys(question.category for question in subject.questions)
-    for category in {**subject.places.categories, **asked}:
-        if category not in asked:
+    used = dict.fromkeys(question.category for question in subject.questions)
+    for category in {**subject.places.categories, **used}:
+        if category not in used:
             yield Found(f"'{category}' has no question", category=category)
         elif category not in answerable:
             yield Found(

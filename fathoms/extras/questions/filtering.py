@@ -78,7 +78,7 @@ class Filtered:
     """The questions that stay, and those that are dropped with their reasons, in the order of the set; `full`
     has all questions, the dropped ones with the reason in their metadata."""
 
-    kept: tuple[Question, ...]
+    remaining: tuple[Question, ...]
     dropped: tuple[Dropped, ...]
     full: tuple[Question, ...]
 
@@ -165,13 +165,13 @@ def filtered(
         if (of := dropped.get(str(one.metadata.get(OF)))) is not None:
             dropped.setdefault(one.id, Dropped(one, of.reason, f"as its original {of.question.id}"))
     return Filtered(
-        tuple(_marked(question, None) for question in questions if question.id not in dropped),
+        tuple(_with_reason(question, None) for question in questions if question.id not in dropped),
         tuple(dropped[question.id] for question in questions if question.id in dropped),
-        tuple(_marked(question, dropped.get(question.id)) for question in questions),
+        tuple(_with_reason(question, dropped.get(question.id)) for question in questions),
     )
 
 
-def _marked(question: Question, drop: Dropped | None) -> Question:
+def _with_reason(question: Question, drop: Dropped | None) -> Question:
     """Return a question with the reason for which it is dropped in its metadata, and without one of an
     earlier filter."""
     metadata = {key: value for key, value in question.metadata.items() if key not in (DROPPED, _DETAIL)}

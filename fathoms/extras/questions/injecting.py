@@ -99,14 +99,14 @@ def _write(
     where it goes beyond the edge."""
     import pypdfium2.raw as raw
 
-    made = raw.FPDFPageObj_NewTextObj(document, _FONT.encode(), size)
+    text_object = raw.FPDFPageObj_NewTextObj(document, _FONT.encode(), size)
     data = (line + "\0").encode("utf-16-le")
-    raw.FPDFText_SetText(made, ctypes.cast(ctypes.create_string_buffer(data), raw.FPDF_WIDESTRING))
-    raw.FPDFPageObj_SetFillColor(made, grey, grey, grey, 255)
-    raw.FPDFPageObj_Transform(made, 1, 0, 0, 1, *at)
+    raw.FPDFText_SetText(text_object, ctypes.cast(ctypes.create_string_buffer(data), raw.FPDF_WIDESTRING))
+    raw.FPDFPageObj_SetFillColor(text_object, grey, grey, grey, 255)
+    raw.FPDFPageObj_Transform(text_object, 1, 0, 0, 1, *at)
     edges = [ctypes.c_float() for _ in range(4)]
-    raw.FPDFPageObj_GetBounds(made, *edges)
-    raw.FPDFPage_InsertObject(page, made)
+    raw.FPDFPageObj_GetBounds(text_object, *edges)
+    raw.FPDFPage_InsertObject(page, text_object)
     _, _, right, _ = (edge.value for edge in edges)
     if at[1] < page.get_bbox()[1] or right > page.get_bbox()[2]:
         raise _NoRoomError

@@ -111,7 +111,7 @@ _SCHEMA = {
 Choosing = Callable[[Question], Sequence[Item]]
 
 
-class Asked(NamedTuple):
+class Call(NamedTuple):
     """Items, by their names, of a question, by its id. Several are asked in one call."""
 
     question: str
@@ -130,10 +130,10 @@ class Plan:
     """What is asked, in an order in which prompts with the same beginning are neighbours, and what is known
     without asking: verdicts of rules, and failures where an item cannot be judged."""
 
-    asked: Sequence[Asked]
+    calls: Sequence[Call]
     settled: Mapping[tuple[str, str], Check | Failure]
     """By the question and the item."""
-    prompt: Callable[[Asked], Prompt]
+    prompt: Callable[[Call], Prompt]
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def inspect(
     for all items that need no evidence and one for the others. Raises the errors of `model_of`."""
     model = model_of(judge, "inspect questions")
     planned = plan(questions, documents, items, together=together)
-    said = ask_all(planned.asked, model, planned.prompt, read_verdicts, replies, on_done)
+    said = ask_all(planned.calls, model, planned.prompt, read_verdicts, replies, on_done)
     found: dict[tuple[str, str], Check | Failure] = {**planned.settled}
     for (question, names), reply in said.items():
         for name in names:
@@ -205,7 +205,7 @@ def plan(
     by_id = {one.id: one for one in originals(questions)}
     evidence = {one.id: evidence_of(one, documents) for one in by_id.values()}
     settled: dict[tuple[str, str], Check | Failure] = {}
-    asked: dict[Asked, tuple[Item, ...]] = {}
+    calls: dict[Call, tuple[Item, ...]] = {}
     for one in by_id.values():
         left = []
         for item in items(one):
@@ -216,12 +216,12 @@ def plan(
         groups = [[item for item in left if item.evidence is needed] for needed in (False, True)]
         for group in groups if together else [[item] for item in left]:
             if group:
-                asked[Asked(one.id, tuple(item.name for item in group))] = tuple(group)
-    order = sorted(asked, key=lambda each: evidence[each.question] if asked[each][0].evidence else "")
+                calls[Call(one.id, tuple(item.name for item in group))] = tuple(group)
+    order = sorted(calls, key=lambda each: evidence[each.question] if calls[each][0].evidence else "")
 
-    def prompt(each: Asked) -> Prompt:
+    def prompt(each: Call) -> Prompt:
         question = by_id[each.question]
-        return _prompt(asked[each], question, evidence[question.id])
+        return _prompt(calls[each], question, evidence[question.id])
 
     return Plan(order, settled, prompt)
 

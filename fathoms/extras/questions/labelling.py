@@ -37,7 +37,7 @@ Answer: {answer}
 Holds it:"""
 
 
-class Asked(NamedTuple):
+class PageCall(NamedTuple):
     """A page that is judged for a question, given by the id of the question."""
 
     question: str
@@ -86,26 +86,26 @@ class Labelled:
     missed: Mapping[str, tuple[Place, ...]]
     agreement: Agreement
     recall_by_modality: Mapping[str, tuple[int, int]]
-    asked: int
+    calls: int
     unjudged: int = 0
     first_pass: float | None = None
-    failures: Mapping[Asked, str] = field(default_factory=dict)
+    failures: Mapping[PageCall, str] = field(default_factory=dict)
     unasked: tuple[str, ...] = ()
 
     @property
     def judged(self) -> int:
         """How many pages have a label."""
-        return self.asked - len(self.failures)
+        return self.calls - len(self.failures)
 
 
 def pages_to_ask(
     questions: Sequence[Question], documents: Mapping[str, Document], first: int | None = None
-) -> list[Asked]:
+) -> list[PageCall]:
     """Return the pages that are judged, page by page, so that the text of a page is the common beginning of
     neighbouring prompts: those of the documents that a question names, or of all where it names none. Pages
     without text and unanswerable questions are left out. With `first`, only so many pages of each question
     are judged: those of its documents that BM25 ranks first."""
-    found: list[Asked] = []
+    found: list[PageCall] = []
     by_documents: dict[tuple[str, ...], list[Question]] = defaultdict(list)
     for one in questions:
         if one.answerable:
@@ -119,8 +119,8 @@ def pages_to_ask(
         ]
         ranked = [chunks] * len(several) if first is None else _best(several, chunks, first)
         for one, row in zip(several, ranked, strict=True):
-            found += [Asked(one.id, chunk.source, chunk.pages[0]) for chunk in row]
-    return sorted(found, key=lambda asked: (asked.document, asked.page))
+            found += [PageCall(one.id, chunk.source, chunk.pages[0]) for chunk in row]
+    return sorted(found, key=lambda item: (item.document, item.page))
 
 
 def _best(questions: Sequence[Question], chunks: Sequence[Chunk], first: int) -> list[list[Chunk]]:
@@ -148,8 +148,8 @@ def label(
     """Judge the pages of `pages_to_ask`, and add those that hold the answer to the evidence of each question.
     Evidence that is there already stays. Raises the errors of `model_of`."""
     model = model_of(judge, "label pages")
-    asked = pages_to_ask(questions, documents, first)
-    said = ask_all(asked, model, prompts_about(questions, documents), read_label, replies, on_done)
+    to_judge = pages_to_ask(questions, documents, first)
+    said = ask_all(to_judge, model, prompts_about(questions, documents), read_label, replies, on_done)
     holds: dict[str, set[Place]] = defaultdict(set)
     for item, found in said.items():
         if found is True:
@@ -158,15 +158,15 @@ def label(
     for item, found in said.items():
         if isinstance(found, bool):
             judged[item.question].add(item.place)
-    made = [_labelled(one, holds[one.id]) for one in questions]
+    labelled = [_labelled(one, holds[one.id]) for one in questions]
     gold = {one.id: one.gold_pages for one in questions if one.answerable and one.gold_pages}
     known = {id: pages & judged[id] for id, pages in gold.items()}
     reached: dict[str, set[Place]] = defaultdict(set)
-    for item in asked:
+    for item in to_judge:
         reached[item.question].add(item.place)
     total = sum(map(len, gold.values()))
     return Labelled(
-        tuple(made),
+        tuple(labelled),
         {one.id: new for one in questions if (new := tuple(sorted(holds[one.id] - one.gold_pages)))},
         {id: left for id, pages in known.items() if (left := tuple(sorted(pages - holds[id])))},
         Agreement(
@@ -175,7 +175,7 @@ def label(
             sum(map(len, known.values())),
         ),
         _by_modality([one for one in questions if one.id in known], holds, judged),
-        len(asked),
+        len(to_judge),
         total - sum(map(len, known.values())),
         None if first is None or not total else sum(len(p & reached[id]) for id, p in gold.items()) / total,
         {item: found.message for item, found in said.items() if isinstance(found, Failure)},
@@ -185,7 +185,7 @@ def label(
 
 def prompts_about(
     questions: Sequence[Question], documents: Mapping[str, Document]
-) -> Callable[[Asked], Prompt]:
+) -> Callable[[PageCall], Prompt]:
     """Return the function that makes the prompt about a page."""
     by_id = {one.id: one for one in questions}
     texts = {
@@ -194,16 +194,16 @@ def prompts_about(
     return lambda item: prompt_for(by_id[item.question], item, texts[item.place])
 
 
-def prompt_for(question: Question, item: Asked, text: str) -> Prompt:
+def prompt_for(question: Question, item: PageCall, text: str) -> Prompt:
     """Return the prompt about a page. What is the same for all questions of a page comes first."""
-    asked = _PROMPT.format(
+    request = _PROMPT.format(
         page=item.page,
         document=item.document,
         text=text,
         question=question.text,
         answer=gold_text(question) or "not known",
     )
-    return Prompt(messages=(Message(role="user", text=asked),), form=YES_NO)
+    return Prompt(messages=(Message(role="user", text=request),), form=YES_NO)
 
 
 def read_label(choice: str) -> bool:

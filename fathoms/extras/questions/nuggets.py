@@ -83,8 +83,8 @@ def draft_nuggets(
     Raises UsageError for a judge without a language model, and the errors of `judge.check`.
     """
     model = model_of(judge, "draft nuggets")
-    asked = [question for question in questions if question.answerable and not question.nuggets]
-    drafts = ask_each(asked, model, _prompt, _read, replies, on_done)
+    lacking = [question for question in questions if question.answerable and not question.nuggets]
+    drafts = ask_each(lacking, model, _prompt, _read, replies, on_done)
     found = {name: draft for name, draft in drafts.items() if isinstance(draft, tuple)}
     without = {name: draft.message for name, draft in drafts.items() if isinstance(draft, Failure)}
     return Drafted(with_nuggets(questions, found), without)

@@ -71,13 +71,13 @@ def perturb(
     `model_of`."""
     have = {(one.metadata.get(OF), one.metadata.get(KIND), one.metadata.get("language")) for one in questions}
     every = originals(questions)
-    made: list[Question] = []
+    variants: list[Question] = []
     failures: dict[tuple[str, str], str] = {}
     for kind in kinds:
         own = language if kind == "translated" else None
         lacking = [one for one in every if (one.id, kind, own or one.metadata.get("language")) not in have]
         if kind in BY_MODEL:
-            found = _asked(lacking, kind, judge, language, replies, on_done)
+            found = _written_by_model(lacking, kind, judge, language, replies, on_done)
         elif kind == "typos":
             found = {one.id: _mistyped(one, seed) for one in lacking}
         else:
@@ -91,11 +91,11 @@ def perturb(
             if isinstance(result, Failure):
                 failures[kind, one.id] = result.message
             elif result is not None:
-                made.append(result)
-    return Perturbed(tuple(made), failures)
+                variants.append(result)
+    return Perturbed(tuple(variants), failures)
 
 
-def _asked(
+def _written_by_model(
     questions: Sequence[Question],
     kind: Kind,
     judge: Judge | None,
@@ -135,9 +135,9 @@ def _checked(question: Question, kind: Kind, text: str, metadata: Mapping[str, s
         return Failure(kind="Unchanged", message="the model wrote the same question")
     if sorted(_NUMBER.findall(text)) != sorted(_NUMBER.findall(question.text)):
         return Failure(kind="Numbers", message=f"the model changed the numbers: {text[:200]!r}")
-    made = variant(question, kind, text, metadata=dict(metadata))
+    result = variant(question, kind, text, metadata=dict(metadata))
     language = metadata.get("language")  # there may be translations into several languages
-    return made if language is None else made.model_copy(update={"id": f"{made.id}-{language.lower()}"})
+    return result if language is None else result.model_copy(update={"id": f"{result.id}-{language.lower()}"})
 
 
 def _mistyped(question: Question, seed: int) -> Question | Failure:

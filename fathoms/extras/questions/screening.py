@@ -74,20 +74,20 @@ def screen(
     """Return the shares of the questions that are ambiguous, that name their source, that have pages with the
     answer beside their evidence, and, of those with several hops, whose hops are not linked. Marks that
     questions have are taken as they are; variants do not count. Pages are those of `label` with `first`."""
-    asked = originals(questions)
+    subjects = originals(questions)
 
     def at(stage: str) -> Callable[[int, int], None]:
         return lambda done, total: on_stage(stage, done, total)
 
-    marked = assess(asked, judge, replies, at("ambiguity")).questions
-    said = inspect(asked, documents, judge, replies, at("inspect"), _items)
+    assessed = assess(subjects, judge, replies, at("ambiguity")).questions
+    said = inspect(subjects, documents, judge, replies, at("inspect"), _items)
     return (
-        _share("ambiguous", ((one.id, _mark(one)) for one in marked)),
+        _share("ambiguous", ((one.id, _mark(one)) for one in assessed)),
         _share("names its source", ((id, _fails(one, NO_SOURCE)) for id, one in said.items())),
-        _unlabelled(with_evidence(asked), documents, judge, first, replies, at("label")),
+        _unlabelled(with_evidence(subjects), documents, judge, first, replies, at("label")),
         _share(
             "hops not linked",
-            ((one.id, _fails(said[one.id], LINKED)) for one in asked if LINKED in _items(one)),
+            ((one.id, _fails(said[one.id], LINKED)) for one in subjects if LINKED in _items(one)),
         ),
     )
 
@@ -96,11 +96,11 @@ def calls(
     questions: Sequence[Question], documents: Mapping[str, Document], first: int | None = FIRST
 ) -> tuple[int, int]:
     """Return how many calls a card takes, and about how many tokens of prompts."""
-    asked = originals(questions)
-    planned = plan(asked, documents, _items)
-    pages = pages_to_ask(with_evidence(asked), documents, first)
-    prompts: list[Prompt] = [*map(assessing, to_assess(asked)), *map(planned.prompt, planned.asked)]
-    sizes = [*map(prompt_size, prompts), *map(prompt_size, map(prompts_about(asked, documents), pages))]
+    subjects = originals(questions)
+    planned = plan(subjects, documents, _items)
+    pages = pages_to_ask(with_evidence(subjects), documents, first)
+    prompts: list[Prompt] = [*map(assessing, to_assess(subjects)), *map(planned.prompt, planned.calls)]
+    sizes = [*map(prompt_size, prompts), *map(prompt_size, map(prompts_about(subjects, documents), pages))]
     return len(sizes), sum(sizes)
 
 
@@ -136,7 +136,7 @@ def _unlabelled(
     """Return the share of the questions with a page of the answer that is no evidence. Where none is found,
     but a page could not be judged or the pages of the evidence are not known, it is not known."""
     found = label(questions, documents, judge, first=first, replies=replies, on_done=on_done)
-    open_ = {asked.question for asked in found.failures} | set(found.unasked)
+    open_ = {page.question for page in found.failures} | set(found.unasked)
 
     def flawed(one: Question) -> bool | None:
         known = known_places(one.gold_evidence, documents)

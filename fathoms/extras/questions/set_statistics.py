@@ -71,19 +71,19 @@ def _documents(
     questions: Sequence[Question], names: Iterable[str], documents: Mapping[str, Document]
 ) -> dict[str, Any]:
     """Return which documents the questions are about, and how many pages of each are evidence."""
-    asked: Counter[str] = Counter()
+    uses: Counter[str] = Counter()
     pages: dict[str, set[int]] = {}
     for question in questions:
-        asked.update({*question.files, *(evidence.document for evidence in question.evidence)})
+        uses.update({*question.files, *(evidence.document for evidence in question.evidence)})
         for evidence in question.evidence:
             if evidence.page is not None:
                 pages.setdefault(evidence.document, set()).add(evidence.page)
     counts = {name: document.page_count or len(document.pages) for name, document in documents.items()}
     known = list(dict.fromkeys(names))
     return {
-        "used": {name: asked[name] for name in known if asked[name]},
-        "unused": [name for name in known if not asked[name]],
-        "unknown": sorted(set(asked).difference(known)),
+        "used": {name: uses[name] for name in known if uses[name]},
+        "unused": [name for name in known if not uses[name]],
+        "unknown": sorted(set(uses).difference(known)),
         "naming_none": sum(not question.files and not question.evidence for question in questions),
         "pages": {name: {"evidence": len(pages.get(name, ())), "all": counts.get(name)} for name in known},
     }

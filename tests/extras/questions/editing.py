@@ -9,7 +9,7 @@ from typing import Any
 
 from fathoms.extras.questions.editing import Editing, Material
 from fathoms.extras.questions.editing.complaints import Checker
-from fathoms.extras.questions.editing.session import Asked
+from fathoms.extras.questions.editing.session import DecisionRequest
 from fathoms.extras.questions.making.drafts import Draft
 from fathoms.extras.questions.texts import Texts
 from fathoms.types import Document, Page
@@ -55,9 +55,9 @@ def mend(
     seen = seen or {name: session.detail(number)[name] for name in ("fields", "own")}
     shown = {**seen["fields"], **fields}
     asked = {"number": number, "decision": "mend", "fields": shown, "anyway": anyway, "seen": seen}
-    session.decide(Asked.model_validate(asked))
+    session.decide(DecisionRequest.model_validate(asked))
 
 
 def decide(session: Editing, number: int, decision: str, **more: Any) -> None:
     """Decide about an entry without changing it."""
-    session.decide(Asked.model_validate({"number": number, "decision": decision, **more}))
+    session.decide(DecisionRequest.model_validate({"number": number, "decision": decision, **more}))

@@ -82,7 +82,7 @@ def test_the_answer_in_the_question_and_what_is_known_with_confidence(tmp_path: 
         ("known", SOLVED),
         ("sure", SOLVED),
     ]
-    assert [one.id for one in found.kept] == ["guessed", "wrong", "unsure", "open", "none", "yes"]
+    assert [one.id for one in found.remaining] == ["guessed", "wrong", "unsure", "open", "none", "yes"]
     assert found.dropped[2].detail == "right in 100% of 10 answers, stating a confidence of 0.95"
 
 

@@ -11,7 +11,7 @@ from fathoms.corpora import read_questions
 from fathoms.extras.questions.inspecting import (
     MULTI_HOP,
     SINGLE_HOP,
-    Asked,
+    Call,
     Item,
     Verdict,
     inspect,
@@ -59,7 +59,7 @@ NAMES = {
 def prompted(question: Question, item: str) -> str:
     """The prompt about one item of a question, which is the key of a script."""
     planned = plan([question], DOCUMENTS)
-    return planned.prompt(Asked(question.id, (item,))).messages[0].text
+    return planned.prompt(Call(question.id, (item,))).messages[0].text
 
 
 def says(verdict: bool, reason: str = "") -> str:
@@ -100,7 +100,7 @@ def test_evidence_comes_first_and_the_item_last() -> None:
     assert "41.5 m tall" in prompted(TALL, "significant")
     same = TALL.model_copy(update={"id": "other", "text": "Is the Varn tower tall?"})
     apart = TALL.model_copy(update={"id": "apart", "evidence": (Evidence(document="a.pdf", page=2),)})
-    asked = plan([TALL, apart, same], DOCUMENTS).asked
+    asked = plan([TALL, apart, same], DOCUMENTS).calls
     order = [one.question for one in asked if one.items == ("significant",)]
     assert order in (["tall", "other", "apart"], ["apart", "tall", "other"])  # those of one page in a row
 
@@ -108,7 +108,7 @@ def test_evidence_comes_first_and_the_item_last() -> None:
 def test_a_question_that_names_its_source_fails_without_a_model() -> None:
     named = TALL.model_copy(update={"text": "How tall is the Varn tower according to the table?"})
     planned = plan([named], DOCUMENTS)
-    assert [asked.items for asked in planned.asked] == [("self-contained",), ("natural",), ("significant",)]
+    assert [asked.items for asked in planned.calls] == [("self-contained",), ("natural",), ("significant",)]
     found = inspect([named], DOCUMENTS, scripted(says(True)))["tall"]
     assert found.failed is not None
     assert (found.failed.item, found.failed.reason) == ("no-source", 'it says "according to the table"')
@@ -133,8 +133,8 @@ def test_unanswerable_questions_and_variants() -> None:
     """What has no answer has no evidence that could be significant; a variant goes with its original."""
     none = TALL.model_copy(update={"id": "none", "answerable": False, "answers": (), "evidence": ()})
     other = variant(TALL, "rewritten", "What is the height of the Varn tower?")
-    asked = plan([none, other], DOCUMENTS).asked
-    assert asked == [Asked("none", (item,)) for item in ("self-contained", "no-source", "natural")]
+    asked = plan([none, other], DOCUMENTS).calls
+    assert asked == [Call("none", (item,)) for item in ("self-contained", "no-source", "natural")]
 
 
 def test_replies() -> None:
@@ -146,7 +146,7 @@ def test_replies() -> None:
 def test_items_that_are_shown_the_same_are_asked_in_one_call() -> None:
     """One call has the evidence and one has not; each item fails alone, and one without a verdict is not
     judged."""
-    asked = plan([TALL, BORN], DOCUMENTS, together=True).asked
+    asked = plan([TALL, BORN], DOCUMENTS, together=True).calls
     assert sorted(one.items for one in asked if one.question == "tall") == [
         ("self-contained", "no-source", "natural"),
         ("significant",),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fathoms.extras.questions.labelling import HOLDS, NOT, Asked, label, pages_to_ask, prompts_about
+from fathoms.extras.questions.labelling import HOLDS, NOT, PageCall, label, pages_to_ask, prompts_about
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
 from fathoms.models.chat.forms import read_choice
@@ -43,15 +43,15 @@ NONE = question("none", "Who owns it?", answerable=False)
 def test_every_page_with_text_of_the_documents_of_a_question() -> None:
     asked = pages_to_ask([TALL, BUILT, NONE], DOCUMENTS)
     assert asked == [
-        Asked("tall", "a.pdf", 1),
-        Asked("built", "a.pdf", 1),
-        Asked("tall", "a.pdf", 3),
-        Asked("built", "a.pdf", 3),
-        Asked("tall", "b.pdf", 1),
-        Asked("tall", "b.pdf", 2),
+        PageCall("tall", "a.pdf", 1),
+        PageCall("built", "a.pdf", 1),
+        PageCall("tall", "a.pdf", 3),
+        PageCall("built", "a.pdf", 3),
+        PageCall("tall", "b.pdf", 1),
+        PageCall("tall", "b.pdf", 2),
     ]
     prompt = prompts_about([TALL, BUILT], DOCUMENTS)
-    one, other = (prompt(Asked(id, "a.pdf", 1)).messages[0].text for id in ("tall", "built"))
+    one, other = (prompt(PageCall(id, "a.pdf", 1)).messages[0].text for id in ("tall", "built"))
     shared = one[: next(n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)]
     assert shared.endswith("\n\nQuestion: ")  # what is the same for a page comes first
 
@@ -68,7 +68,7 @@ def test_only_judged_pages_are_missed() -> None:
 def test_a_question_of_a_document_that_is_not_there_is_not_judged_by_others() -> None:
     lost = question("lost", "How tall?", files=("gone.pdf",))
     found = label([TALL, lost], DOCUMENTS, LLMJudge(model=ScriptedModel(default="yes")))
-    assert (found.asked, found.unasked, found.questions[1]) == (4, ("lost",), lost)
+    assert (found.calls, found.unasked, found.questions[1]) == (4, ("lost",), lost)
 
 
 def test_agreement_with_the_evidence_and_what_changes() -> None:
@@ -88,14 +88,14 @@ def test_agreement_with_the_evidence_and_what_changes() -> None:
     assert (agreement.both, agreement.labelled, agreement.known) == (2, 5, 2)
     assert (agreement.precision, agreement.recall) == (2 / 5, 1)
     assert found.recall_by_modality == {"text": (2, 2)}
-    assert (found.asked, found.first_pass) == (6, None)
-    assert list(found.failures) == [Asked("tall", "b.pdf", 1)]
+    assert (found.calls, found.first_pass) == (6, None)
+    assert list(found.failures) == [PageCall("tall", "b.pdf", 1)]
 
 
 def test_a_first_pass_says_what_it_loses() -> None:
     judge = LLMJudge(model=ScriptedModel(default="no"))
     found = label([TALL, BUILT], DOCUMENTS, judge, first=1)
-    assert found.asked == 2
+    assert found.calls == 2
     assert found.first_pass == 2 / 3  # the page of the price list is in another document than `files` names
 
 

@@ -47,7 +47,7 @@ def documents(pages: Mapping[str, list[str]] = PAGES) -> dict[str, Document]:
 
 
 def component(document: str = "lune.pdf", page: int = 1) -> Component:
-    found = components(documents().values()).kept
+    found = components(documents().values()).usable
     return next(one for one in found if (one.document, one.page) == (document, page))
 
 
@@ -135,7 +135,7 @@ def test_a_quote_with_a_slip_gets_the_words_of_the_page() -> None:
 
 
 def test_components_take_turns_by_document() -> None:
-    found = components(documents({"a.pdf": [SERVICE, OTHER, PRICE], "b.pdf": [SERVICE]}).values()).kept
+    found = components(documents({"a.pdf": [SERVICE, OTHER, PRICE], "b.pdf": [SERVICE]}).values()).usable
     ordered = single.order(found, 1)
     assert [one.document for one in ordered] == ["a.pdf", "b.pdf", "a.pdf", "a.pdf"]
     assert single.order(found, 1) == ordered

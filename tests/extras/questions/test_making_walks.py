@@ -44,7 +44,7 @@ DOCUMENTS = {one.id: one for one in (document("a.pdf", TOWER, HOLM), document("b
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    found = extract(components(DOCUMENTS.values()).kept, scripted())
+    found = extract(components(DOCUMENTS.values()).usable, scripted())
     assert (found.dropped, found.failures) == ({}, {})
     return merge(found, LexicalEmbedder(), Cache(tmp_path_factory.mktemp("cache")))
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from fathoms.extras.questions.ambiguity import assessing
-from fathoms.extras.questions.inspecting import LINKED, NO_SOURCE, Asked, plan
-from fathoms.extras.questions.labelling import Asked as Labelling
-from fathoms.extras.questions.labelling import prompts_about
+from fathoms.extras.questions.inspecting import LINKED, NO_SOURCE, Call, plan
+from fathoms.extras.questions.labelling import PageCall, prompts_about
 from fathoms.extras.questions.screening import calls, screen
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
@@ -52,12 +51,12 @@ def script() -> dict[str, str]:
         (assessing(TABLE), '{"status": "AMBIGUOUS", "reason": ""}'),
         (assessing(NONE), '{"status": "AMBIGUOUS", "reason": ""}'),
         (assessing(JOINED), "perhaps"),
-        (item(Asked("none", ("no-source",))), no),
-        (item(Asked("joined", ("linked",))), no),
-        (page(Labelling("tall", "a.pdf", 1)), "yes"),
-        (page(Labelling("tall", "a.pdf", 3)), "yes"),
-        (page(Labelling("loose", "a.pdf", 2)), "yes"),
-        (page(Labelling("table", "a.pdf", 2)), "perhaps"),
+        (item(Call("none", ("no-source",))), no),
+        (item(Call("joined", ("linked",))), no),
+        (page(PageCall("tall", "a.pdf", 1)), "yes"),
+        (page(PageCall("tall", "a.pdf", 3)), "yes"),
+        (page(PageCall("loose", "a.pdf", 2)), "yes"),
+        (page(PageCall("table", "a.pdf", 2)), "perhaps"),
     ]
     return {
         **{prompt.messages[0].text: reply for prompt, reply in said},

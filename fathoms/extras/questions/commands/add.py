@@ -68,12 +68,12 @@ def add(
         )
     known = {one.id for one in read_questions(to).questions}
     found = Run.open(run, out)
-    made = [draft for draft in _worst(found, metric or ()) if draft.question.id not in known][:failed]
-    if not made:
+    drafts = [draft for draft in _worst(found, metric or ()) if draft.question.id not in known][:failed]
+    if not drafts:
         raise UsageError(f"{found.id} has no question that failed, or all of them are in {to}")
-    new = {draft.question.id for draft in made}
-    write_drafts(to, [*(one for one in read_drafts(to) if one.question.id not in new), *made])
-    console.say(f"{to}: {console.amount(len(made), 'draft')} of {found.id}")
+    new = {draft.question.id for draft in drafts}
+    write_drafts(to, [*(one for one in read_drafts(to) if one.question.id not in new), *drafts])
+    console.say(f"{to}: {console.amount(len(drafts), 'draft')} of {found.id}")
     if not page:
         return ExitCode.OK
     from fathoms.extras.questions.commands.edit import edit

@@ -102,9 +102,11 @@ def ambiguity(
     if failures and list(questions) == list(read):
         raise DataError(f"{to} was not written, because no question got a mark or was rewritten")
     write_questions(to, questions)
-    marks = [str(one.metadata.get("ambiguity", "not marked")) for one in questions if OF not in one.metadata]
-    counts = ", ".join(f"{marks.count(mark)} {mark}" for mark in dict.fromkeys(sorted(marks)))
-    variants = len(questions) - len(marks)
+    verdicts = [
+        str(one.metadata.get("ambiguity", "not marked")) for one in questions if OF not in one.metadata
+    ]
+    counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(sorted(verdicts)))
+    variants = len(questions) - len(verdicts)
     console.say(
         f"{to}: {counts}" + (f"; {console.amount(variants, 'rewritten question')}" if variants else "")
     )
@@ -156,8 +158,8 @@ def _review(questions: Sequence[Question], name: str, labels: Path, reviewer: st
     items = flagged(questions, name)
     if not items:
         raise UsageError("no question of this file is marked as ambiguous: mark them with --judge first")
-    asked = AmbiguityReview(items, labels, reviewer or login())
-    code = converse(asked, asked.legend, partial(ask_once, asked), asked.noun)
+    session = AmbiguityReview(items, labels, reviewer or login())
+    code = converse(session, session.legend, partial(ask_once, session), session.noun)
     if labels.exists():
         _tell(adjudicated(questions, read_all([labels], AmbiguityLabel)))
     return code

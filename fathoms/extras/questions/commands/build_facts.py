@@ -88,8 +88,8 @@ def build_facts(
     counts = {name: len({fact.document for fact in found.facts if fact.field == name}) for name in names}
     silent = sorted(read.documents.keys() - {fact.document for fact in found.facts} - found.unread.keys())
     if as_json:
-        told = {"facts": len(found.facts), "in_doubt": doubtful, "fields": counts}
-        console.show_json({**told, "unread": {**read.failures, **found.unread}, "without_facts": silent})
+        summary = {"facts": len(found.facts), "in_doubt": doubtful, "fields": counts}
+        console.show_json({**summary, "unread": {**read.failures, **found.unread}, "without_facts": silent})
     else:
         for name, number in counts.items():
             console.say(f"  {name}: {number} of {console.amount(len(read.documents), 'document')}")

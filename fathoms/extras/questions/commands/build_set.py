@@ -23,7 +23,7 @@ from fathoms.extras.questions.commands.parsing import find_documents
 if TYPE_CHECKING:
     from fathoms.extras.questions.making.asking import Journal
     from fathoms.extras.questions.making.corpus import Corpus
-    from fathoms.extras.questions.making.maker import Made
+    from fathoms.extras.questions.making.maker import BuiltSet
     from fathoms.extras.questions.making.manifest import Manifest
     from fathoms.extras.questions.making.recipe import Recipe
     from fathoms.runs.cache import Cache
@@ -192,17 +192,17 @@ def build(
             def stage(name: str, done: int, total: int) -> None:
                 bars.stage(name, done, total, journal.remark)
 
-            made, changes, manifest = _make(recipe, corpus, journal, cache, stage, out, update=update)
+            built, changes, manifest = _make(recipe, corpus, journal, cache, stage, out, update=update)
     if as_json:
-        console.show_json(as_values(made, changes, manifest, corpus))
+        console.show_json(as_values(built, changes, manifest, corpus))
     else:
-        tell(made, changes, manifest, corpus, out)
+        tell(built, changes, manifest, corpus, out)
     for why, count in journal.failed.items():
         console.complain(f"{console.amount(count, 'call')} failed: {why}")
-    short = len(made.questions) < made.wanted
+    short = len(built.questions) < built.wanted
     if short:
         console.complain(
-            f"{len(made.questions)} of {console.amount(made.wanted, 'question')}: add documents, raise"
+            f"{len(built.questions)} of {console.amount(built.wanted, 'question')}: add documents, raise"
             " drafts.most or use a"
             " better model, and fill the set up with --update"
         )
@@ -378,7 +378,7 @@ def _make(
     out: Path,
     *,
     update: bool,
-) -> tuple[Made, tuple[str, ...], Manifest]:
+) -> tuple[BuiltSet, tuple[str, ...], Manifest]:
     """Make or update the set, and write it with its drafts and its manifest."""
     from fathoms.corpora import read_questions, refuse_existing
     from fathoms.extras.questions.candidates import with_copied_pictures
@@ -396,9 +396,9 @@ def _make(
     write_atomic(folder / RECIPE, json.dumps(settings, indent=2, ensure_ascii=False).encode())
     removed: frozenset[str] = frozenset()
     if not update:
-        made = make(recipe, corpus, asker, keep, cache=cache, folder=folder)
-        changes: tuple[str, ...] = (f"made {console.amount(len(made.questions), 'question')}",)
-        before, kept = None, 0
+        built = make(recipe, corpus, asker, keep, cache=cache, folder=folder)
+        changes: tuple[str, ...] = (f"made {console.amount(len(built.questions), 'question')}",)
+        before, carried_over = None, 0
     else:
         before = read_manifest(out)
         questions = read_questions(out).questions
@@ -406,7 +406,7 @@ def _make(
         left = updated(questions, before, corpus.documents, corpus.searches, asker)
         had = {draft.question.id: draft for draft in read_drafts(out)}
         had |= {one.id: had[one.id].after(question=one) for one in left.questions if one.id in had}
-        made = make(
+        built = make(
             recipe,
             corpus,
             asker,
@@ -417,21 +417,21 @@ def _make(
             first=left.fresh,
             never=removed,
         )
-        kept = len(left.questions)
-        new = [f"new {one.id}" for one in made.questions[kept:]]
+        carried_over = len(left.questions)
+        new = [f"new {one.id}" for one in built.questions[carried_over:]]
         changes = (*left.changes, *new)
-    if not made.questions:
-        raise DataError(f"{out} was not written, because no question passed all checks: see {funnel(made)}")
+    if not built.questions:
+        raise DataError(f"{out} was not written, because no question passed all checks: see {funnel(built)}")
     if before is not None and not changes:
         now = {name: vars(one) for name, one in journal.spent.items()}
-        return made, (), before.model_copy(update={"spent": now})
+        return built, (), before.model_copy(update={"spent": now})
     # the pictures of questions that stay are beside the set already
     if before is None:
         refuse_existing(out)
-    written = [*made.questions[:kept], *with_copied_pictures(made.questions[kept:], out)]
+    written = [*built.questions[:carried_over], *with_copied_pictures(built.questions[carried_over:], out)]
     documents = corpus.documents.values()
-    manifest = write_set(out, recipe, documents, written, made.funnel, journal, changes, before, removed)
-    return made, changes, manifest
+    manifest = write_set(out, recipe, documents, written, built.funnel, journal, changes, before, removed)
+    return built, changes, manifest
 
 
 def _dropped_by_people(out: Path) -> frozenset[str]:

@@ -12,14 +12,14 @@ from fathoms.cli import console
 if TYPE_CHECKING:
     from fathoms.extras.questions.making.balance import Coverage
     from fathoms.extras.questions.making.corpus import Corpus
-    from fathoms.extras.questions.making.maker import Made
+    from fathoms.extras.questions.making.maker import BuiltSet
     from fathoms.extras.questions.making.manifest import Manifest
     from fathoms.extras.questions.making.recipe import Recipe
 
 
-def funnel(made: Made) -> str:
+def funnel(built: BuiltSet) -> str:
     """Return the funnel of drafts in one line."""
-    return ", ".join(f"{count} {name}" for name, count in made.funnel.items()) or "no draft was made"
+    return ", ".join(f"{count} {name}" for name, count in built.funnel.items()) or "no draft was made"
 
 
 def tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: bool) -> None:
@@ -30,7 +30,7 @@ def tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: boo
     from fathoms.text.amounts import dollars
 
     have = () if set_ is None else read_questions(set_).questions
-    plan = planned(recipe, corpus.components.kept, lacking_in(recipe, have))
+    plan = planned(recipe, corpus.components.usable, lacking_in(recipe, have))
     whole = total(plan.values())
     if as_json:
         console.show_json({"stages": {name: vars(one) for name, one in plan.items()}, "total": vars(whole)})
@@ -39,7 +39,7 @@ def tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: boo
     left = f" ({dropped} left out)" if dropped else ""
     console.say(
         f"{console.amount(len(corpus.documents), 'document')},"
-        f" {console.amount(len(corpus.components.kept), 'component')}{left};"
+        f" {console.amount(len(corpus.components.usable), 'component')}{left};"
         f" {console.amount(recipe.n, 'question')} wanted"
     )
     for name, one in {**plan, "total": whole}.items():
@@ -59,23 +59,23 @@ def tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: boo
     )
 
 
-def tell(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus, out: Path) -> None:
+def tell(built: BuiltSet, changes: Sequence[str], manifest: Manifest, corpus: Corpus, out: Path) -> None:
     """Print the funnel of drafts, what the set covers, and what it took."""
     if manifest.version > 1:
         for line in changes:
             console.say(line)
     if not changes:
         console.say("nothing has changed, and the set stays as it is")
-    console.say(f"{len(made.drafts)} drafts")
-    for name, count in made.funnel.items():
+    console.say(f"{len(built.drafts)} drafts")
+    for name, count in built.funnel.items():
         console.say(f"  {count:>5} dropped: {name}")
-    console.say(f"  {made.passed:>5} passed all checks")
-    for line in coverage_lines(made.coverage):
+    console.say(f"  {built.passed:>5} passed all checks")
+    for line in coverage_lines(built.coverage):
         console.say(line)
-    for id, why in made.unmarked.items():
+    for id, why in built.unmarked.items():
         console.note(f"note: the reference of {id} cites no quotes: {why}")
     _tell_spent(manifest.spent)
-    console.say(f"{out}: {console.amount(len(made.questions), 'question')}, version {manifest.version}")
+    console.say(f"{out}: {console.amount(len(built.questions), 'question')}, version {manifest.version}")
 
 
 def coverage_lines(found: Coverage) -> list[str]:
@@ -107,21 +107,21 @@ def _tell_spent(spent: Mapping[str, Mapping[str, float]]) -> None:
     console.say(f"{calls:,} {'call' if calls == 1 else 'calls'}{again}, {tokens:,} tokens, {price}")
 
 
-def as_values(made: Made, changes: Sequence[str], manifest: Manifest, corpus: Corpus) -> dict[str, Any]:
+def as_values(built: BuiltSet, changes: Sequence[str], manifest: Manifest, corpus: Corpus) -> dict[str, Any]:
     """Return the same as JSON values."""
     return {
-        "questions": len(made.questions),
-        "wanted": made.wanted,
+        "questions": len(built.questions),
+        "wanted": built.wanted,
         "version": manifest.version,
-        "drafts": len(made.drafts),
-        "dropped": made.funnel,
-        "passed": made.passed,
-        "coverage": {name: dict(values) for name, values in made.coverage.counts.items()},
-        "pages": {name: list(value) for name, value in made.coverage.pages.items()},
-        "lacking": made.coverage.lacking,
-        "short": {f"{name} {value}": list(found) for (name, value), found in made.coverage.short.items()},
+        "drafts": len(built.drafts),
+        "dropped": built.funnel,
+        "passed": built.passed,
+        "coverage": {name: dict(values) for name, values in built.coverage.counts.items()},
+        "pages": {name: list(value) for name, value in built.coverage.pages.items()},
+        "lacking": built.coverage.lacking,
+        "short": {f"{name} {value}": list(found) for (name, value), found in built.coverage.short.items()},
         "spent": manifest.spent,
-        "unmarked": dict(made.unmarked),
+        "unmarked": dict(built.unmarked),
         "changes": list(changes),
         "unread": dict(corpus.unread),
         "left_out": dict(corpus.left_out),

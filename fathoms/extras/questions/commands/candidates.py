@@ -66,8 +66,8 @@ def candidates(
     described = cut is not None and cut.words == "description"
     with opened() as cache, progress.bars() as bars:
         ready = pipeline.prepare(corpus.documents, cache, workers=os.cpu_count() or 1, progress=bars.stage)
-        made = find(ready.index, ready.retriever, corpus.select(), sizes, seed, described=described)
-    questions = with_copied_pictures([one.question for one in made], to)
+        results = find(ready.index, ready.retriever, corpus.select(), sizes, seed, described=described)
+    questions = with_copied_pictures([one.question for one in results], to)
     write_questions(to, questions)
     quotes = [quote for question in questions for quote in question.quotes]
     lacking = [one.id for one in questions if one.answerable and not any(quote.gold for quote in one.quotes)]
@@ -76,10 +76,10 @@ def candidates(
         "quotes": len(quotes),
         "gold": sum(quote.gold for quote in quotes),
         "pictures": sum(quote.modality == "image" for quote in quotes),
-        "guessed": sum(one.guessed for one in made),
+        "guessed": sum(one.guessed for one in results),
         "short": sum(len(question.quotes) < number for question in questions),
         "wordless": sum(not (quote.text or quote.description).strip() for quote in quotes),
-        "pages_without_gold": sum(one.without for one in made),
+        "pages_without_gold": sum(one.without for one in results),
         "without_gold": lacking,
     }
     if as_json:

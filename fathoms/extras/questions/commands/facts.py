@@ -71,14 +71,14 @@ def facts(
     bare = sum(name not in passages for name in questions)
     if bare:
         console.note(f"note: {console.amount(bare, 'question')} without a passage of grade 1 or more")
-    made = [
+    with_facts = [
         one.model_copy(update={"facts": one.facts or drafted[one.id]})
         for one in questions.values()
         if one.facts or drafted.get(one.id)
     ]
-    if not made:
+    if not with_facts:
         raise DataError(f"{to} was not written, because no question got facts")
-    write_questions(to, made)
-    count = sum(len(one.facts) for one in made)
-    console.say(f"{to}: {console.amount(count, 'fact')} of {console.amount(len(made), 'question')}")
+    write_questions(to, with_facts)
+    count = sum(len(one.facts) for one in with_facts)
+    console.say(f"{to}: {console.amount(count, 'fact')} of {console.amount(len(with_facts), 'question')}")
     return ExitCode.FAILED if without or unknown else ExitCode.OK

@@ -136,11 +136,9 @@ def check(
         for finding in found.findings:
             console.say(str(finding))
         sums = [console.amount(found.count(severity), severity) for severity in ("error", "warning")]
-        asked, about = (
-            console.amount(found.questions, "question"),
-            console.amount(found.documents, "document"),
-        )
-        console.say(f"{', '.join(sums)}; {asked} on {about}")
+        questions = console.amount(found.questions, "question")
+        documents = console.amount(found.documents, "document")
+        console.say(f"{', '.join(sums)}; {questions} on {documents}")
     return ExitCode.FAILED if found.count("error") or (strict and found.findings) else ExitCode.OK
 
 
@@ -215,15 +213,15 @@ def nuggets(
     format_of(to)
     refuse_existing(to)
     questions = read_questions(file).questions
-    made, why = _imported(questions, bank) if bank else _drafted(questions, judge or Path())
-    without = [question.id for question in made if question.answerable and not question.nuggets]
+    result, why = _imported(questions, bank) if bank else _drafted(questions, judge or Path())
+    without = [question.id for question in result if question.answerable and not question.nuggets]
     for name in without:
         console.note(f"note: {name} has no nuggets: {why.get(name, 'no bank is of this topic')}")
-    count = sum(len(question.nuggets) for question in made)
-    if not count or (without and list(made) == list(questions)):
+    count = sum(len(question.nuggets) for question in result)
+    if not count or (without and list(result) == list(questions)):
         raise DataError(f"{to} was not written, because no question got nuggets")
-    write_questions(to, made)
-    console.say(f"{to}: {console.amount(count, 'nugget')} of {console.amount(len(made), 'question')}")
+    write_questions(to, result)
+    console.say(f"{to}: {console.amount(count, 'nugget')} of {console.amount(len(result), 'question')}")
     if not without:
         return ExitCode.OK
     more = shlex.join([str(to), str(to.with_stem(f"{to.stem}-more"))])

@@ -92,7 +92,7 @@ def filter_questions(
         console.show_json(
             {
                 "questions": len(questions),
-                "kept": len(found.kept),
+                "kept": len(found.remaining),
                 "dropped": [
                     {"id": drop.question.id, "reason": drop.reason, "detail": drop.detail}
                     for drop in found.dropped
@@ -106,14 +106,14 @@ def filter_questions(
             console.say(f"{drop.question.id}: {drop.reason}" + (f" ({drop.detail})" if drop.detail else ""))
         counts = "; ".join(f"{number} {reason}" for reason, number in reasons.items())
         console.say(
-            f"{len(found.kept)} of {console.amount(len(questions), 'question')} stay"
+            f"{len(found.remaining)} of {console.amount(len(questions), 'question')} stay"
             + (f" ({counts})" if counts else "")
         )
     if dry_run:
         return ExitCode.OK
-    if not found.kept:
+    if not found.remaining:
         raise DataError(f"{to} was not written, because no question is left")
-    write_questions(to, found.kept)
+    write_questions(to, found.remaining)
     if found.dropped:
         write_questions(full, found.full)
     return ExitCode.OK

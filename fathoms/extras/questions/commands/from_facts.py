@@ -96,12 +96,12 @@ def from_facts(
             f"{out} was not written, because no question follows from {facts}: {_why(found.left)}"
         )
     write_questions(out, found.questions)
-    made = {rule: sum(one.metadata["rule"] == rule for one in found.questions) for rule in found.possible}
+    by_rule = {rule: sum(one.metadata["rule"] == rule for one in found.questions) for rule in found.possible}
     if as_json:
-        console.show_json({"questions": made, "possible": found.possible, "left_out": found.left})
+        console.show_json({"questions": by_rule, "possible": found.possible, "left_out": found.left})
     else:
         console.say(f"{out}: {console.amount(len(found.questions), 'question')}")
-        for rule, number in made.items():
+        for rule, number in by_rule.items():
             console.say(f"  {number:>4} {rule}, of {found.possible[rule]} that follow from the table")
         for reason, number in found.left.items():
             console.note(f"note: {console.amount(number, 'question')} left out: {reason}")

@@ -117,8 +117,8 @@ def _planned(questions: Sequence[Question], documents: Mapping[str, Document], f
         number, tokens = calls(questions, documents, first)
     else:
         planned = plan(questions, documents)
-        number = len(planned.asked)
-        tokens = sum(prompt_size(planned.prompt(asked)) for asked in planned.asked)
+        number = len(planned.calls)
+        tokens = sum(prompt_size(planned.prompt(call)) for call in planned.calls)
     return f"{console.amount(number, 'call')}, about {tokens:,} tokens of prompts; nothing was asked"
 
 

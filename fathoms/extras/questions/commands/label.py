@@ -88,7 +88,7 @@ def label(
     nothing = not found.judged and bool(found.failures or found.unasked)
     if nothing:
         why = next(iter(found.failures.values()), None)
-        failed = f": all {console.amount(found.asked, 'call')} failed, the first with: {why}" if why else ""
+        failed = f": all {console.amount(found.calls, 'call')} failed, the first with: {why}" if why else ""
         left = f"; {to} was not written, because nothing would have changed" if to else ""
         console.complain(f"no page was judged{failed}{left}")
     elif to is not None:
@@ -103,9 +103,9 @@ def _planned(questions: Sequence[Question], documents: Mapping[str, Document], f
     from fathoms.extras.questions.labelling import pages_to_ask, prompts_about
     from fathoms.models.caller import prompt_size
 
-    asked = pages_to_ask(questions, documents, first)
-    tokens = sum(map(prompt_size, map(prompts_about(questions, documents), asked)))
-    return f"{console.amount(len(asked), 'call')}, about {tokens:,} tokens of prompts; nothing was asked"
+    pages = pages_to_ask(questions, documents, first)
+    tokens = sum(map(prompt_size, map(prompts_about(questions, documents), pages)))
+    return f"{console.amount(len(pages), 'call')}, about {tokens:,} tokens of prompts; nothing was asked"
 
 
 def _tell(found: Labelled) -> None:
@@ -118,7 +118,7 @@ def _tell(found: Labelled) -> None:
     if found.added or found.missed:
         console.say("+ new evidence; - evidence that the model did not find, and that stays")
     without = f", {len(found.failures)} without a label" if found.failures else ""
-    console.say(f"{found.judged} of {console.amount(found.asked, 'page')} judged{without}")
+    console.say(f"{found.judged} of {console.amount(found.calls, 'page')} judged{without}")
     if said.known:
         shown = ("n/a" if value is None else f"{value:.2f}" for value in (said.precision, said.recall))
         precision, recall = shown
@@ -145,7 +145,7 @@ def _json(found: Labelled) -> dict[str, Any]:
     }
     return {
         **changes,
-        "asked": found.asked,
+        "asked": found.calls,
         "failed": [
             {"id": item.question, "document": item.document, "page": item.page, "why": why}
             for item, why in found.failures.items()

@@ -50,11 +50,11 @@ def perturb(
     from fathoms.judges.of_run import read_judge
     from fathoms.models.caching import ReplyCache
 
-    asked = [kind for kind in KINDS if kind in (kinds or ("typos", "wrong-premise"))]
+    selected = [kind for kind in KINDS if kind in (kinds or ("typos", "wrong-premise"))]
     for kind in kinds or ():
         if kind not in KINDS:
             raise UsageError(f"--kind: there is no '{kind}'{suggest(kind, KINDS)}")
-    if judge is None and any(kind in BY_MODEL for kind in asked):
+    if judge is None and any(kind in BY_MODEL for kind in selected):
         raise UsageError("a language model paraphrases and translates: add --judge FILE")
     format_of(to)
     refuse_existing(to)
@@ -62,7 +62,7 @@ def perturb(
     with opened() as cache, progress.bars() as bars:
         found = make(
             questions,
-            asked,
+            selected,
             judge=None if judge is None else read_judge(judge),
             language=language,
             seed=seed,
@@ -75,6 +75,6 @@ def perturb(
         raise DataError(f"{to} was not written, because no question got a variant")
     write_questions(to, [*questions, *found.variants])
     counts = [str(one.metadata["variant"]) for one in found.variants]
-    shown = ", ".join(f"{counts.count(kind)} {kind}" for kind in asked)
+    shown = ", ".join(f"{counts.count(kind)} {kind}" for kind in selected)
     console.say(f"{to}: {console.amount(len(questions), 'question')}; {shown}")
     return ExitCode.FAILED if any(kind in BY_MODEL for kind, _ in found.failures) else ExitCode.OK

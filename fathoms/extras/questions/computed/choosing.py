@@ -52,9 +52,9 @@ def choose(
     while len(chosen) < n and any(queues.values()):
         for left_over in queues.values():
             if left_over and len(chosen) < n:
-                chosen.append(min(left_over, key=partial(_worn, used)))
+                chosen.append(min(left_over, key=partial(_times_used, used)))
                 left_over.remove(chosen[-1])
-                used.update(_marks(chosen[-1]))
+                used.update(_features(chosen[-1]))
     chosen.sort(key=lambda one: list(RULES).index(one.rule))
     numbers: Counter[str] = Counter()
     questions = []
@@ -64,14 +64,14 @@ def choose(
     return Choice(tuple(questions), possible, dict(left))
 
 
-def _marks(one: Computed) -> set[str]:
+def _features(one: Computed) -> set[str]:
     """Return what makes questions alike: the fields that they rest on, and their answer."""
     return {one.reference, *(cell.fact.field for cell in one.cells)}
 
 
-def _worn(used: Counter[str], one: Computed) -> int:
+def _times_used(used: Counter[str], one: Computed) -> int:
     """Return how often what a question asks for was asked for before."""
-    return sum(used[mark] for mark in _marks(one))
+    return sum(used[feature] for feature in _features(one))
 
 
 def _question(one: Computed, id: str, source: str) -> Question:

@@ -99,7 +99,7 @@ def count(table: Table) -> Found:
         answers: Answers = ((GoldNumber(number=number),),)
         yield Computed(
             "count",
-            _asked(table, text),
+            _question_text(table, text),
             answers,
             f"{number}: {_listed(chosen.things)}.",
             f"the number of {table.nouns} for which {condition}",
@@ -132,7 +132,7 @@ def sum_(table: Table) -> Found:
         text = f"What is the total {name}{_in(one.field)} of all {table.nouns} for which {one.condition}?"
         yield Computed(
             "sum",
-            _asked(table, text),
+            _question_text(table, text),
             ((_number(one.field, one.value),),),
             f"{_shown(one.field, one.value)}, the sum of {_parts(things, one.given)}.",
             f"the sum of {name} over the {table.nouns} for which {one.condition}",
@@ -142,7 +142,7 @@ def sum_(table: Table) -> Found:
 
 def argmax(table: Table) -> Found:
     """Ask which of the things for which a condition on a name holds has the largest amount or latest date."""
-    for field in table.asked:
+    for field in table.question_fields:
         if field.kind == "name":
             continue
         for condition in _conditions(table, names_only=True):
@@ -163,7 +163,7 @@ def argmax(table: Table) -> Found:
             text = f"Of all {table.nouns} for which {condition}, which one has the {most} {field.name}?"
             yield Computed(
                 "argmax",
-                _asked(table, text),
+                _question_text(table, text),
                 ((holders[0].name,),),
                 f"{holders[0].name}: {_shown(field, best)}.",
                 f"the {table.noun} with the {most} {field.name} among those for which {condition}",
@@ -193,7 +193,7 @@ def compare(table: Table) -> Found:
         )
         yield Computed(
             "compare",
-            _asked(table, text),
+            _question_text(table, text),
             ((_number(field, difference),),),
             f"{_shown(field, difference)}: {_shown(field, more.value)} less {_shown(field, less.value)}.",
             f"the sum of {field.name} where {more.condition}, less that where {small}",
@@ -205,7 +205,7 @@ def changed(table: Table) -> Found:
     """Ask for which things a field has changed since a year: by the latest document up to its end, and the
     latest of all."""
     years = sorted({date[:4] for thing in table.things for date in thing.documents if date})
-    for field in table.asked:
+    for field in table.question_fields:
         for year in years[:-1]:
             things: list[Thing] = []
             given: list[Given] = []
@@ -231,7 +231,7 @@ def changed(table: Table) -> Found:
 
 def contradiction(table: Table) -> Found:
     """Ask for which things two documents of the same date give different values of a field."""
-    for field in table.asked:
+    for field in table.question_fields:
         things: list[Thing] = []
         given: list[Given] = []
         doubtful = False
@@ -271,7 +271,7 @@ RULES: dict[str, Callable[[Table], Found]] = {
 def _conditions(table: Table, names_only: bool = False) -> Iterator[Condition]:
     """Yield the conditions that can be asked about: each name that several things have, amounts of at least a
     quartile, and each year."""
-    for field in table.asked:
+    for field in table.question_fields:
         every = [given for _, given in table.column(field)]
         keys = [given.key for given in every if given.settled]
         if field.kind == "name":
@@ -335,7 +335,7 @@ def _all_given(table: Table, field: Field, things: Sequence[Thing]) -> tuple[Giv
 def _totals(table: Table) -> Iterator[_Total | Left]:
     """Yield the total of each field that adds up over the things for which a condition on a name holds, or
     why it is not certain."""
-    for field in table.asked:
+    for field in table.question_fields:
         if field.kind == "amount" and field.adds_up:
             for condition in _conditions(table, names_only=True):
                 chosen = _chosen(table, condition)
@@ -353,7 +353,7 @@ def _may_be(key: Key, other: Key) -> bool:
     return isinstance(key, str) and (key.startswith(str(other)) or str(other).startswith(key))
 
 
-def _asked(table: Table, text: str, in_order: bool = True) -> str:
+def _question_text(table: Table, text: str, in_order: bool = True) -> str:
     """Return the text of a question that says which documents count, where that is not plain."""
     if not (in_order and table.in_order):
         return text
@@ -375,7 +375,12 @@ def _naming(
     """Return a question whose answer is the names of things."""
     answers: Answers = ((GoldList(list=tuple(thing.name for thing in things)),),)
     return Computed(
-        rule, _asked(table, text, in_order), answers, f"{_listed(things)}.", statement, _cells(things, given)
+        rule,
+        _question_text(table, text, in_order),
+        answers,
+        f"{_listed(things)}.",
+        statement,
+        _cells(things, given),
     )
 
 

@@ -202,7 +202,7 @@ class Table:
         return f"{self.noun}s"
 
     @property
-    def asked(self) -> tuple[Field, ...]:
+    def question_fields(self) -> tuple[Field, ...]:
         """The fields that questions can be about."""
         return tuple(field for name, field in self.fields.items() if name not in (self.about, self.dated))
 

@@ -23,7 +23,7 @@ PDF_RULES = frozenset(
     rule.code for rule in RULES if rule.find in (*vars(document_rules).values(), other_forms)
 )
 """The rules that compare a question with the text of documents."""
-HELD_UP = frozenset({"phrase-absent", "phrase-elsewhere", "quote-absent", "given-away", "unknown-unit"})
+TO_CONFIRM = frozenset({"phrase-absent", "phrase-elsewhere", "quote-absent", "given-away", "unknown-unit"})
 """The warnings for which a mended question is saved only if the person says so once more."""
 ADVICE = {
     "phrase-absent": "Copy the words from the page; if the answer stands in a picture or has to be worked"

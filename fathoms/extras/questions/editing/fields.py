@@ -81,8 +81,8 @@ def edited(question: Question, fields: Edited) -> Question:
             {key: value for key, value in one.items() if value not in (None, "")} for one in after["evidence"]
         ]
         row["files"] = _with_documents(row.get("files", ()), row["evidence"])
-    (made,), _ = questions_of([("question", row)])
-    return made
+    (result,), _ = questions_of([("question", row)])
+    return result
 
 
 def differences(before: Question, after: Question) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from fathoms.config import dotted
 from fathoms.errors import DataError
-from fathoms.extras.questions.editing.session import Asked, Editing, RefusedError
+from fathoms.extras.questions.editing.session import DecisionRequest, Editing, RefusedError
 from fathoms.safety.inputs import parse_json
 from fathoms.safety.local_server import HTML, LocalHandler, LocalServer, RefusedRequestError
 
@@ -70,12 +70,12 @@ class _Handler(LocalHandler):
         if path != "decide":
             raise _nothing("there is nothing here")
         try:
-            asked = Asked.model_validate(data)
-            editing.decide(asked)
-            return {"state": editing.state(), "detail": editing.detail(asked.number)}
+            request = DecisionRequest.model_validate(data)
+            editing.decide(request)
+            return {"state": editing.state(), "detail": editing.detail(request.number)}
         except RefusedError as error:
             complaints = [vars(one) for one in error.complaints]
-            now = {"state": editing.state(), "detail": editing.detail(asked.number)}
+            now = {"state": editing.state(), "detail": editing.detail(request.number)}
             return self.send_json(HTTPStatus.UNPROCESSABLE_ENTITY, {"complaints": complaints, **now})
         except ValidationError as error:
             first = error.errors()[0]

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fathoms.corpora import read_questions
 from fathoms.corpora.writing import dumped
 from fathoms.errors import DataError, DocumentError, UsageError
-from fathoms.extras.questions.editing.complaints import HELD_UP, Checker, Complaint, of_error
+from fathoms.extras.questions.editing.complaints import TO_CONFIRM, Checker, Complaint, of_error
 from fathoms.extras.questions.editing.fields import Edited, differences, edited, fields_of
 from fathoms.extras.questions.editing.standing import Standing, Summary, entries, standings, summary
 from fathoms.extras.questions.editing.written import Target, write_set
@@ -47,7 +47,7 @@ class Seen(BaseModel):
     own: Literal["accept", "mend", "drop", "open"] | None = None
 
 
-class Asked(BaseModel):
+class DecisionRequest(BaseModel):
     """What the page asks for: a decision about the entry `number`, which it showed as `seen`. A question is
     mended with `fields`; with `anyway` although warnings are left. `take` names the person whose decision
     settles a disagreement."""
@@ -72,7 +72,7 @@ class RefusedError(Exception):
 
 WIDTH = 1100
 """The width of a picture in pixels."""
-KEPT = 60
+MOST_PICTURES = 60
 """How many pictures are kept; each has about 200 kB."""
 
 
@@ -82,32 +82,32 @@ class PagePictures:
 
     def __init__(self, paths: Mapping[str, Path]) -> None:
         self._paths = paths
-        self._kept: OrderedDict[tuple[str, int], dict[str, Any]] = OrderedDict()
+        self._pictures: OrderedDict[tuple[str, int], dict[str, Any]] = OrderedDict()
         self._lock = Lock()
 
     def page(self, document: str, number: int) -> dict[str, Any]:
         """Return the picture of a page as a data URL and its size in points, or in `error` why there is
         none."""
         with self._lock:
-            if (document, number) not in self._kept:
-                self._kept[document, number] = self._rendered(document, number)
-                if len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
-            self._kept.move_to_end((document, number))
-            return self._kept[document, number]
+            if (document, number) not in self._pictures:
+                self._pictures[document, number] = self._rendered(document, number)
+                if len(self._pictures) > MOST_PICTURES:
+                    self._pictures.popitem(last=False)
+            self._pictures.move_to_end((document, number))
+            return self._pictures[document, number]
 
     def _rendered(self, document: str, number: int) -> dict[str, Any]:
         """Return the picture of a page and its size, or why there is none."""
         from fathoms.pdf.thumbnails import page_thumbnails
 
         try:
-            made = page_thumbnails(self._paths[document], [number], WIDTH).get(number)
+            thumbnail = page_thumbnails(self._paths[document], [number], WIDTH).get(number)
         except DocumentError as error:
             return {"error": error.detail}
-        if made is None:
+        if thumbnail is None:
             return {"error": "this page does not exist, or cannot be rendered"}
-        picture = f"data:image/jpeg;base64,{base64.b64encode(made.jpeg).decode('ascii')}"
-        return {"picture": picture, "width": made.size[0], "height": made.size[1]}
+        picture = f"data:image/jpeg;base64,{base64.b64encode(thumbnail.jpeg).decode('ascii')}"
+        return {"picture": picture, "width": thumbnail.size[0], "height": thumbnail.size[1]}
 
 
 @dataclass(frozen=True)
@@ -211,13 +211,13 @@ class Editing:
         text = next((page.text for page in pages if page.number == number), "")
         return {**self._pictures.page(name, number), "text": text}
 
-    def decide(self, asked: Asked) -> None:
+    def decide(self, request: DecisionRequest) -> None:
         """Save a decision. Raises RefusedError for a mended question with mistakes, IndexError for an unknown
         entry, and UsageError for a request that makes no sense."""
         with self._lock:
             self._refresh()
-            standing = self._at(asked.number)
-            word, after = self._decided(standing, self._merged(standing, asked))
+            standing = self._at(request.number)
+            word, after = self._decided(standing, self._merged(standing, request))
             append_said(
                 self._edits,
                 Decision(
@@ -245,31 +245,31 @@ class Editing:
             self._refresh()
             return {"file": self._target.path.name, **wrote._asdict()}
 
-    def _merged(self, standing: Standing, asked: Asked) -> Asked:
+    def _merged(self, standing: Standing, request: DecisionRequest) -> DecisionRequest:
         """Return the decision with the fields that another window of the same person has saved meanwhile.
 
         Raises RefusedError where both windows changed the same field, or where the decision was made about a
         question that looks different now.
         """
-        if asked.seen is None:
-            return asked
+        if request.seen is None:
+            return request
         own = standing.said.get(self._person)
-        before = asked.seen.fields.model_dump(mode="json")
+        before = request.seen.fields.model_dump(mode="json")
         now = Edited.model_validate(fields_of(self._shown(standing))).model_dump(mode="json")
-        is_dropped = own is not None and own.decision == "drop" and asked.seen.own != "drop"
+        is_dropped = own is not None and own.decision == "drop" and request.seen.own != "drop"
         if now == before and not is_dropped:
-            return asked
-        if asked.fields is None or is_dropped:
+            return request
+        if request.fields is None or is_dropped:
             raise RefusedError([Complaint(_CHANGED, advice=_LOOK_AGAIN, code="changed")])
         changed = {
             name: value
-            for name, value in asked.fields.model_dump(mode="json").items()
+            for name, value in request.fields.model_dump(mode="json").items()
             if value != before[name]
         }
         clashes = [name for name, value in changed.items() if now[name] not in (before[name], value)]
         if clashes:
             raise RefusedError([_clash(name, now[name]) for name in clashes])
-        return asked.model_copy(update={"fields": Edited.model_validate({**now, **changed})})
+        return request.model_copy(update={"fields": Edited.model_validate({**now, **changed})})
 
     def _settles(self, standing: Standing, word: str) -> bool:
         """Whether a decision is about a disagreement that the person has seen. What is taken back before
@@ -278,32 +278,34 @@ class Editing:
         return seen and (word != "open" or standing.settled is not None)
 
     def _decided(
-        self, standing: Standing, asked: Asked
+        self, standing: Standing, request: DecisionRequest
     ) -> tuple[Literal["accept", "mend", "drop", "open"], Question | None]:
         """Return the decision, and the mended question if it is one."""
-        if asked.take is not None:
-            taken = standing.said.get(asked.take)
+        if request.take is not None:
+            taken = standing.said.get(request.take)
             if taken is None or not standing.differ:
                 raise UsageError("there is no decision of this person to take")
             return taken.decision, taken.after
-        if asked.decision != "mend":
-            return asked.decision, None
-        if asked.fields is None:
+        if request.decision != "mend":
+            return request.decision, None
+        if request.fields is None:
             raise UsageError("a mended question needs its fields")
-        made = self._mended(standing, asked.fields, anyway=asked.anyway)
-        return ("accept", None) if made == standing.entry.question else ("mend", made)
+        mended = self._mended(standing, request.fields, anyway=request.anyway)
+        return ("accept", None) if mended == standing.entry.question else ("mend", mended)
 
     def _mended(self, standing: Standing, fields: Edited, *, anyway: bool) -> Question:
         """Return the mended question; raises RefusedError."""
         try:
-            made = edited(self._shown(standing), fields)
-            dumped(self._target.path, [made])
+            mended = edited(self._shown(standing), fields)
+            dumped(self._target.path, [mended])
         except DataError as error:
             raise RefusedError(list(of_error(error))) from error
-        found = [one for one in self._doubts_of(made) if one.stops or (one.code in HELD_UP and not anyway)]
+        found = [
+            one for one in self._doubts_of(mended) if one.stops or (one.code in TO_CONFIRM and not anyway)
+        ]
         if found:
             raise RefusedError(found)
-        return made
+        return mended
 
     def _row(self, number: int) -> dict[str, Any]:
         """Return what the list of all entries shows of one. What others decided is hidden until this person
@@ -360,8 +362,8 @@ class Editing:
         history = read_decisions(self._edits)
         found = standings(entries(self._questions, self._material.drafts, history), history)
         self._standings = {one.entry.question.id: one for one in found}
-        kept = [name for name in self._order if name in self._standings]
-        self._order = list(dict.fromkeys([*kept, *self._standings]))
+        remaining = [name for name in self._order if name in self._standings]
+        self._order = list(dict.fromkeys([*remaining, *self._standings]))
         self._seen = seen
 
 

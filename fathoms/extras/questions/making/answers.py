@@ -86,13 +86,13 @@ def answered(
         return asker.about(component, request, _FORM)
 
     said = asker.ask(CHECK, [draft.question for draft in drafts], asking, _read)
-    made = []
+    with_answers = []
     for draft in drafts:
         component = components[draft.question.id]
         # what stands in a picture alone cannot be compared with a text
         evidence = None if asker.shows(component) else component.whole
-        made.append(_with_answer(draft, said[draft.question], evidence))
-    return made
+        with_answers.append(_with_answer(draft, said[draft.question], evidence))
+    return with_answers
 
 
 def _with_answer(draft: Draft, said: Answer | Failure, evidence: str | None) -> Draft:

@@ -150,10 +150,10 @@ def answering(
     question with a component, this is what is shown of its page."""
     by_id = {question.id: question for question in questions}
     texts = {(name, page.number): page.text for name, one in documents.items() for page in one.pages}
-    asked: list[_Shown] = []
+    groups: list[_Shown] = []
     for question, found in zip(questions, searches.pages(questions).values(), strict=True):
         places = sorted({*found, *question.gold_pages})
-        asked += [
+        groups += [
             _Shown(question.id, tuple(places[at : at + _AT_ONCE])) for at in range(0, len(places), _AT_ONCE)
         ]
 
@@ -170,9 +170,9 @@ def answering(
         request = _ANSWERS.format(passages="\n\n".join(shown), question=question.text)
         return asker.showing(own if own is not None and own.place in item.places else None, request, _FORM)
 
-    said = asker.ask(stage, asked, asking, _read, judging=True)
+    said = asker.ask(stage, groups, asking, _read, judging=True)
     answers: dict[str, dict[Place, str] | Failure] = {question.id: {} for question in questions}
-    for item in asked:
+    for item in groups:
         reply, known = said[item], answers[item.question]
         if isinstance(reply, Failure):
             answers[item.question] = reply
@@ -239,14 +239,16 @@ def _rewritten(
         )
 
     said = asker.ask(CHECK, list(numbers), asking, one_question)
-    made = []
+    rewritten = []
     for draft, number in vague:
         text = said[draft.question]
         if isinstance(text, Failure):
-            made.append(draft.after(Check(check=CHECK, item="rewritten", passed=False, reason=text.message)))
+            rewritten.append(
+                draft.after(Check(check=CHECK, item="rewritten", passed=False, reason=text.message))
+            )
             continue
         question = draft.question.model_copy(update={"text": text})
         reason = f"{number} pages answered: {draft.question.text}"
         new = draft.after(Check(check=CHECK, item="rewritten", passed=True, reason=reason), question=question)
-        made.append(new.after(*rules(new, components[question.id], language)))
-    return made
+        rewritten.append(new.after(*rules(new, components[question.id], language)))
+    return rewritten

@@ -85,7 +85,7 @@ class Components:
     """The components that questions can be about, in reading order, and how many others were left out, by the
     reason."""
 
-    kept: tuple[Component, ...]
+    usable: tuple[Component, ...]
     dropped: Mapping[str, int]
 
 
@@ -97,19 +97,19 @@ def components(
     """Return the components of documents. Tables and figures are those that the parser found as layout
     elements; without any, a page has only passages. `pictures` are those of tables and figures, by document,
     page and box."""
-    kept: dict[str, Component] = {}
+    usable: dict[str, Component] = {}
     dropped: Counter[str] = Counter()
     for document in documents:
         running = _running_lines(document)
         for component in _of_document(document, running, pictures or {}):
             if component.modality not in modalities:
                 continue
-            reason = "repeated" if component.id in kept else unfit(component)
+            reason = "repeated" if component.id in usable else unfit(component)
             if reason:
                 dropped[reason] += 1
             else:
-                kept[component.id] = component
-    return Components(tuple(kept.values()), dict(dropped))
+                usable[component.id] = component
+    return Components(tuple(usable.values()), dict(dropped))
 
 
 def unfit(component: Component) -> str | None:

@@ -62,7 +62,7 @@ def read_corpus(
             documents[document.id] = document
     pictures = _pictures(recipe, documents.values(), cache)
     found = components(documents.values(), settings.modalities, pictures)
-    if not found.kept:
+    if not found.usable:
         raise DataError(
             "these documents have nothing that a question could be about:"
             f" {_reasons(found, {**unread, **doubtful, **left_out})}"

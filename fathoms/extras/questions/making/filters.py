@@ -38,19 +38,19 @@ def closed_book(
     """Return drafts with the verdict whether a model answers them without documents: rightly in more than the
     share `confidence` of the samples, and stating more confidence than that. A sample without an answer
     counts as wrong."""
-    asked = [_Sample(draft.question, number) for draft in drafts for number in range(samples)]
+    attempts = [_Sample(draft.question, number) for draft in drafts for number in range(samples)]
 
     def asking(item: _Sample) -> Prompt:
         return plain_prompt(_ASK.format(question=item.question.text))
 
-    said = asker.ask(CLOSED_BOOK, asked, asking, str.strip, judging=True, sample=lambda item: item.number)
-    made = []
+    said = asker.ask(CLOSED_BOOK, attempts, asking, str.strip, judging=True, sample=lambda item: item.number)
+    checked = []
     for draft in drafts:
         found = [said[_Sample(draft.question, number)] for number in range(samples)]
         known = _known([one for one in found if not isinstance(one, Failure)], draft.question, samples)
         check = Check(check=CLOSED_BOOK, passed=not known.is_sure(confidence), reason=str(known))
-        made.append(draft.after(check))
-    return made
+        checked.append(draft.after(check))
+    return checked
 
 
 def without_duplicates(
@@ -62,12 +62,12 @@ def without_duplicates(
         one.question.id: one
         for one in near_duplicates([draft.question for draft in drafts], against, threshold)
     }
-    made = []
+    checked = []
     for draft in drafts:
         twin = found.get(draft.question.id)
         reason = "" if twin is None else f"{twin.similarity:.2f} like {twin.other.id}: {twin.other.text}"
-        made.append(draft.after(Check(check=DUPLICATES, passed=twin is None, reason=reason)))
-    return made
+        checked.append(draft.after(Check(check=DUPLICATES, passed=twin is None, reason=reason)))
+    return checked
 
 
 def _known(answers: Sequence[str], question: Question, samples: int) -> Known:

@@ -169,7 +169,7 @@ def _without_shortcuts(
     by_id = {draft.question.id: draft.question for draft in drafts if _is_open(draft)}
     texts = _texts(documents)
     tries = {id: [None, *sorted(one.gold_pages & texts.keys())] for id, one in by_id.items()}
-    asked = sorted(
+    attempts = sorted(
         (_Try(id, place) for id, places in tries.items() for place in places),
         key=lambda one: one.place or ("", 0),
     )
@@ -182,7 +182,7 @@ def _without_shortcuts(
         text = texts[one.place]
         return plain_prompt(_PAGE.format(page=page, document=document, text=text, question=question))
 
-    said = ask_all(asked, model, about, one_line, replies, on_done)
+    said = ask_all(attempts, model, about, one_line, replies, on_done)
 
     def verdict(question: Question) -> Check:
         for place in tries[question.id]:

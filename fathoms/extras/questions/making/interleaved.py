@@ -11,14 +11,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathoms.extras.questions.candidates import Made, Sizes, candidates
+from fathoms.extras.questions.candidates import Sizes, WithCandidates, candidates
 from fathoms.extras.questions.drafting import plain_prompt
 from fathoms.extras.questions.making.asking import Asker
 from fathoms.retrieve import Index, Retriever
 from fathoms.types import Failure, Prompt, Question, Quote
 
 STAGE = "interleaved"
-MARKED = "interleaved"
+INTERLEAVED = "interleaved"
 """The key of the metadata that says whether the reference of a question has marks."""
 _TEXT, _PICTURE = re.compile(r"\s*\[(\d+)\]"), re.compile(r"\s*!\[[^\]\n]*\]\(image(\d+)\)")
 _ASK = """\
@@ -49,26 +49,26 @@ def interleaved(
 ) -> Interleaved:
     """Return questions with `total` candidate quotes each, and with marks of the gold ones in their
     references."""
-    made = candidates(index, retriever, questions, Sizes.of(total), seed)
-    asked = [one.question for one in made if _gold(one.question) and one.question.reference]
+    with_quotes = candidates(index, retriever, questions, Sizes.of(total), seed)
+    to_cite = [one.question for one in with_quotes if _gold(one.question) and one.question.reference]
 
     def asking(question: Question) -> Prompt:
         shown = "\n\n".join(_shown(quote) for quote in _gold(question))
         return plain_prompt(_ASK.format(quotes=shown, question=question.text, answer=question.reference))
 
-    said = asker.ask(STAGE, asked, asking, str.strip)
+    said = asker.ask(STAGE, to_cite, asking, str.strip)
     unmarked: dict[str, str] = {}
     found = []
-    for one in made:
+    for one in with_quotes:
         if not one.question.answerable:
             found.append(one.question)
             continue
         flaw = _flaw(one, said.get(one.question))
         if flaw:
             unmarked[one.question.id] = flaw
-        marked = one.question.reference if flaw else str(said[one.question])
-        metadata = {**one.question.metadata, MARKED: not flaw}
-        found.append(one.question.model_copy(update={"reference": marked, "metadata": metadata}))
+        reference = one.question.reference if flaw else str(said[one.question])
+        metadata = {**one.question.metadata, INTERLEAVED: not flaw}
+        found.append(one.question.model_copy(update={"reference": reference, "metadata": metadata}))
     return Interleaved(tuple(found), unmarked)
 
 
@@ -88,9 +88,9 @@ def _shown(quote: Quote) -> str:
     return f"image{_number(quote)}: {text}" if quote.modality == "image" else f"[{_number(quote)}] {text}"
 
 
-def _flaw(made: Made, said: str | Failure | None) -> str:
+def _flaw(item: WithCandidates, said: str | Failure | None) -> str:
     """Return why an answer with marks cannot be used; empty if it can."""
-    question = made.question
+    question = item.question
     if said is None:
         return "none of its evidence is among the quotes" if question.reference else "it has no reference"
     if isinstance(said, Failure):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fathoms.extras.questions.labelling import Asked, pages_to_ask, prompt_for, prompts_about, read_label
+from fathoms.extras.questions.labelling import PageCall, pages_to_ask, prompt_for, prompts_about, read_label
 from fathoms.extras.questions.making.asking import Asker
 from fathoms.extras.questions.making.clarity import Searches, answering
 from fathoms.extras.questions.making.components import Component
@@ -37,19 +37,19 @@ def labelled(
     dropped."""
     questions = [draft.question.model_copy(update={"files": ()}) for draft in drafts]
     known = {question.id: agreeing(question, pages.get(question.id, {})) for question in questions}
-    asked = {
-        Asked(question.id, *place)
+    to_judge = {
+        PageCall(question.id, *place)
         for question in questions
         for place in pages.get(question.id, {}).keys() | question.gold_pages
     }
     if first is None or first:
-        asked |= set(pages_to_ask(questions, documents, first))
-    items = sorted(item for item in asked if item.place not in known[item.question])
+        to_judge |= set(pages_to_ask(questions, documents, first))
+    items = sorted(item for item in to_judge if item.place not in known[item.question])
     items.sort(key=lambda item: item.place)  # a page is the common beginning of its prompts
     by_id = {question.id: question for question in questions}
     plain = prompts_about(questions, documents)
 
-    def asking(item: Asked) -> Prompt:
+    def asking(item: PageCall) -> Prompt:
         own = components.get(item.question)
         if own is None or own.place != item.place:
             return plain(item)
@@ -57,16 +57,16 @@ def labelled(
         return asker.showing(own, prompt.messages[0].text, prompt.form)
 
     said = asker.ask(CHECK, items, asking, read_label, judging=True)
-    by_question: dict[str, dict[Asked, bool | Failure]] = {draft.question.id: {} for draft in drafts}
+    by_question: dict[str, dict[PageCall, bool | Failure]] = {draft.question.id: {} for draft in drafts}
     for item in items:
         by_question[item.question][item] = said[item]
-    made = []
+    checked = []
     for draft in drafts:
         own = by_question[draft.question.id]
         failed = next((one for one in own.values() if isinstance(one, Failure)), None)
         holds = {item.place for item, yes in own.items() if yes is True}
-        made.append(_with_pages(draft, holds | known[draft.question.id], failed))
-    return made
+        checked.append(_with_pages(draft, holds | known[draft.question.id], failed))
+    return checked
 
 
 def agreeing(question: Question, answers: Mapping[Place, str]) -> frozenset[Place]:
@@ -106,7 +106,7 @@ def labelled_hops(
     known = {one.id: agreeing(one, answers[one.id]) for one in steps.values()}
     items = sorted(
         (
-            Asked(one.id, *place)
+            PageCall(one.id, *place)
             for one in steps.values()
             for place in (one.gold_pages | answers[one.id].keys()) - known[one.id]
             if place[0] in documents and not isinstance(found[one.id], Failure)
@@ -118,10 +118,10 @@ def labelled_hops(
     by_draft: dict[str, dict[int, Question]] = {draft.question.id: {} for draft in drafts}
     for (id, at), one in steps.items():
         by_draft[id][at] = one
-    by_step: dict[str, list[Asked]] = {one.id: [] for one in steps.values()}
+    by_step: dict[str, list[PageCall]] = {one.id: [] for one in steps.values()}
     for item in items:
         by_step[item.question].append(item)
-    made = []
+    checked = []
     for draft in drafts:
         own = by_draft[draft.question.id]
         replies = [found[one.id] for one in own.values()]
@@ -129,14 +129,16 @@ def labelled_hops(
         if (
             failure := next((one for one in (*replies, *judged) if isinstance(one, Failure)), None)
         ) is not None:
-            made.append(draft.after(Check(check=CHECK, item="judged", passed=False, reason=failure.message)))
+            checked.append(
+                draft.after(Check(check=CHECK, item="judged", passed=False, reason=failure.message))
+            )
             continue
         holds = {
             at: known[one.id] | {item.place for item in by_step[one.id] if said[item] is True}
             for at, one in own.items()
         }
-        made.append(_with_hop_pages(draft, own, holds) if own else draft)
-    return made
+        checked.append(_with_hop_pages(draft, own, holds) if own else draft)
+    return checked
 
 
 def _steps(question: Question) -> dict[int, Question]:

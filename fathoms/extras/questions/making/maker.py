@@ -58,7 +58,7 @@ Keep = Callable[[Sequence[Draft]], None]
 
 
 @dataclass(frozen=True)
-class Made:
+class BuiltSet:
     """A question set that was made: its questions, all drafts, and what it covers. `wanted` is the number of
     questions that was asked for."""
 
@@ -92,14 +92,14 @@ def make(
     have: Sequence[Question] = (),
     first: frozenset[Place] = frozenset(),
     never: frozenset[str] = frozenset(),
-) -> Made:
+) -> BuiltSet:
     """Make a question set. `keep` is called with all drafts after each batch. `cache` has embeddings, and the
     graph of multi-hop questions is stored in `folder`. `have` are questions that stay in the set, `first` are
     pages whose components are asked about before all others, and `never` the ids of questions that are not
     made again."""
     against = [one for path in recipe.filters.against for one in read_questions(path).questions]
     making = _Making(recipe, corpus, asker, keep, tuple(have), tuple(against), cache, folder)
-    queue = single.order(corpus.components.kept, recipe.seed)
+    queue = single.order(corpus.components.usable, recipe.seed)
     queue.sort(key=lambda one: (one.document, one.page) not in first)
     making.taken = never | {one.id for one in have}
     used = {one.metadata.get("component") for one in have}
@@ -115,10 +115,10 @@ def make(
     unmarked: dict[str, str] = {}
     if recipe.answers.candidates:
         index, retriever = corpus.searches.index, corpus.searches.retrievers[0]
-        marked = interleaved(chosen, index, retriever, recipe.answers.candidates, recipe.seed, asker)
-        chosen, unmarked = marked.questions, marked.unmarked
+        with_citations = interleaved(chosen, index, retriever, recipe.answers.candidates, recipe.seed, asker)
+        chosen, unmarked = with_citations.questions, with_citations.unmarked
     questions = (*have, *chosen)
-    return Made(
+    return BuiltSet(
         questions,
         tuple(making.drafts),
         coverage(
@@ -147,7 +147,7 @@ class _Making:
         self.have, self.against, self.cache, self.folder = have, against, cache, folder
         self.drafts: list[Draft] = []
         self.taken: frozenset[str] = frozenset()
-        by_id = {component.id: component for component in corpus.components.kept}
+        by_id = {component.id: component for component in corpus.components.usable}
         self.components: dict[str, Component] = {
             one.id: by_id[str(one.metadata.get("component"))]
             for one in have
@@ -175,28 +175,30 @@ class _Making:
         names, as many as it asks for, or the components or the allowed drafts are used up."""
         enough = math.ceil(wanted * (1 + self.recipe.balance.spare))
         left, allowed = list(queue), wanted * self.recipe.drafts.most
-        made = kept = 0
+        drafted = passed = 0
         at_once = max(self.asker.model.max_concurrency, self.asker.judge.max_concurrency)
         wave = at_once  # small at first, so that the first question is there soon
-        while made < allowed:
+        while drafted < allowed:
             short = self._short(wanted)
             # when there are enough, all that is missing is what the target names
             useful = (
-                left if kept < wanted else [one for one in left if not short.keys().isdisjoint(_steered(one))]
+                left
+                if passed < wanted
+                else [one for one in left if not short.keys().isdisjoint(_steered(one))]
             )
             if not useful:
                 break
-            missing = max(enough - kept, *short.values(), 1)
-            size = min(wave, math.ceil(missing * self._needed(made, kept)))
+            missing = max(enough - passed, *short.values(), 1)
+            size = min(wave, math.ceil(missing * self._needed(drafted, passed)))
             wave *= 2 if at_once > 1 else 1
-            batch = self._next(useful, min(size, allowed - made))
-            asked = set(batch)
-            left = [one for one in left if one not in asked]
+            batch = self._next(useful, min(size, allowed - drafted))
+            in_batch = set(batch)
+            left = [one for one in left if one not in in_batch]
             drafts = self._drafted(batch)
-            made += len(batch)
-            kept += sum(draft.failed is None for draft in drafts)
+            drafted += len(batch)
+            passed += sum(draft.failed is None for draft in drafts)
             self._keep(drafts)
-            self.asker.progress("questions", min(kept, enough), enough)
+            self.asker.progress("questions", min(passed, enough), enough)
 
     def _next(self, components: Sequence[Component], size: int) -> Sequence[Component]:
         """Return so many of the components, those that the target lacks most first."""
@@ -282,10 +284,10 @@ class _Making:
             for draft in self.originals
             if draft.question.answerable and unanswerable.changed_id(draft.question) not in self.taken
         ]
-        at = kept = 0
-        while at < len(originals) and kept < wanted:
+        at = passed = 0
+        while at < len(originals) and passed < wanted:
             batch = unanswerable.unanswerable(
-                originals[at : at + max(LEAST, wanted - kept)],
+                originals[at : at + max(LEAST, wanted - passed)],
                 self.components,
                 self.corpus.documents,
                 self.corpus.searches,
@@ -294,12 +296,12 @@ class _Making:
             )
             at += len(batch)
             batch = self._through(batch, self._no_duplicates)
-            kept += sum(draft.failed is None for draft in batch)
+            passed += sum(draft.failed is None for draft in batch)
             self._keep(batch)
 
-    def _needed(self, made: int, kept: int) -> float:
+    def _needed(self, drafted: int, passed: int) -> float:
         """How many drafts one good question takes, by what was seen so far."""
-        return made / kept if kept else 1.5
+        return drafted / passed if passed else 1.5
 
     def _drafted(self, batch: Sequence[Component]) -> list[Draft]:
         """Draft a question on each component, and put it through all stages."""
@@ -372,15 +374,15 @@ class _Making:
                 partial(asker.progress, CHECKLIST),
                 together=True,
             )
-        made = []
+        checked = []
         for draft in left:
             found = said[draft.question.id]
             unjudged = [
                 Check(check=CHECKLIST, item=item, passed=False, reason=f"not judged: {why}")
                 for item, why in found.unjudged.items()
             ]
-            made.append(draft.after(*found.checks, *unjudged))
-        return made
+            checked.append(draft.after(*found.checks, *unjudged))
+        return checked
 
     def _no_duplicates(self, left: Sequence[Draft]) -> Sequence[Draft]:
         """Drop drafts that repeat others, also of earlier batches and of other sets. A question without an

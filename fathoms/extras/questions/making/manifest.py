@@ -116,7 +116,7 @@ def write_set(
     models = {"model": recipe.model, "judge": recipe.judge or recipe.model, "embed": recipe.embed}
     version = before.version + 1 if before else 1
     text = dumped(path, questions)
-    made = datetime.now(UTC).isoformat(timespec="seconds")
+    now = datetime.now(UTC).isoformat(timespec="seconds")
     manifest = Manifest(
         version=version,
         fathoms=__version__,
@@ -131,7 +131,7 @@ def write_set(
         cost=journal.whole_cost,
         changelog=(
             *(before.changelog if before else ()),
-            Entry(version=version, made=made, changes=tuple(changes)),
+            Entry(version=version, made=now, changes=tuple(changes)),
         ),
     )
     _written(path, manifest, NEXT)
@@ -160,10 +160,10 @@ def settle(path: Path) -> None:
 
 def keep_version(path: Path, version: int) -> None:
     """Copy a question set, which has this version, into the folder of the drafts."""
-    kept = folder_of(path) / "versions" / f"{path.stem}.v{version}{path.suffix}"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    if not kept.exists():
-        shutil.copyfile(path, kept)
+    copy = folder_of(path) / "versions" / f"{path.stem}.v{version}{path.suffix}"
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    if not copy.exists():
+        shutil.copyfile(path, copy)
 
 
 def note_edits(path: Path, changes: Iterable[str]) -> None:
@@ -172,8 +172,8 @@ def note_edits(path: Path, changes: Iterable[str]) -> None:
     if not (folder_of(path) / FILE).is_file():
         return
     before = read_manifest(path)
-    version, made = before.version + 1, datetime.now(UTC).isoformat(timespec="seconds")
-    entry = Entry(version=version, made=made, changes=tuple(changes))
+    version, now = before.version + 1, datetime.now(UTC).isoformat(timespec="seconds")
+    entry = Entry(version=version, made=now, changes=tuple(changes))
     new = {"version": version, "questions": sha256_file(path), "changelog": (*before.changelog, entry)}
     _written(path, before.model_copy(update=new))
 

@@ -63,7 +63,7 @@ def planned(
     without = lacking.get(0, 0)
     several = sum(number for hops, number in lacking.items() if hops > 1)
     single = max(lacking.get(1, 0), math.ceil(without * spare))
-    made = min(math.ceil(single * spare / PASSING), single * recipe.drafts.most, len(components))
+    drafted = min(math.ceil(single * spare / PASSING), single * recipe.drafts.most, len(components))
     pages = len({(one.document, one.page) for one in components})
     found = min(pages, recipe.clarity.top * len(recipe.clarity.retrievers))
     graph = min(len(components), recipe.graph.most or len(components)) if several else 0
@@ -71,18 +71,18 @@ def planned(
     tried = several * spare / PASSING
     first = pages if recipe.labels.first == "all" else recipe.labels.first
     judge = recipe.judge or recipe.model
-    checked = made * 0.7 + several
+    checked = drafted * 0.7 + several
     # (stage, model, calls, tokens of a prompt, tokens of a reply)
     rows: list[tuple[str, Generator, float, float, int]] = [
-        ("drafts", recipe.model, made, size, 90),
-        ("clarity", judge, made * PASSING * 1.2, found * _EXCERPT, 30),
+        ("drafts", recipe.model, drafted, size, 90),
+        ("clarity", judge, drafted * PASSING * 1.2, found * _EXCERPT, 30),
         ("graph", recipe.model, graph, size, 300),
         ("walks", recipe.model, tried * (2 + 2 * hops), page, 60),
         ("hops", judge, tried * 2 * hops, page, 10),
-        ("answers", recipe.model, made * 0.8 + several, size, 90),
-        ("closed-book", judge, made * 0.7 * recipe.filters.closed_book, 0, 40),
+        ("answers", recipe.model, drafted * 0.8 + several, size, 90),
+        ("closed-book", judge, drafted * 0.7 * recipe.filters.closed_book, 0, 40),
         ("checklist", judge, checked * 2 if recipe.checks.checklist else 0, page / 2, 60),
-        ("labels", judge, made * PASSING * (0.5 + first) + tried * hops, page, 2),
+        ("labels", judge, drafted * PASSING * (0.5 + first) + tried * hops, page, 2),
         ("labels", judge, tried * hops, found * _EXCERPT, 30),
         ("unanswerable", recipe.model, without / PASSING, size, 60),
         ("unanswerable", judge, without / PASSING, found * _EXCERPT, 10),

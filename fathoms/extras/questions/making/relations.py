@@ -143,9 +143,9 @@ def prompt_about(component: Component) -> Prompt:
     named = {"text": "passage", "table": "table", "figure": "figure"}[component.modality]
     kinds = " or ".join(f'"{kind}"' for kind in KINDS)
     numbers = {"entities": ENTITIES, "relations": RELATIONS}
-    asked = opening(component) + _PROMPT.format(named=named, kinds=kinds, **numbers)
+    text = opening(component) + _PROMPT.format(named=named, kinds=kinds, **numbers)
     images = (component.image,) if component.image else ()
-    return Prompt(messages=(Message(role="user", text=asked, images=images),), form=Form(json_schema=_SCHEMA))
+    return Prompt(messages=(Message(role="user", text=text, images=images),), form=Form(json_schema=_SCHEMA))
 
 
 Rows = list[dict[str, str]]

@@ -48,14 +48,14 @@ def unanswerable(
         return asker.about(components[question.id], _ASK.format(question=question.text), _FORM)
 
     said = asker.ask(CHECK, [draft.question for draft in drafts], asking, _read)
-    made = [_changed(draft.question, said[draft.question], documents) for draft in drafts]
-    made = [
+    changed = [_changed(draft.question, said[draft.question], documents) for draft in drafts]
+    changed = [
         one.after(*rules(one, components[draft.question.id], language)) if one.failed is None else one
-        for one, draft in zip(made, drafts, strict=True)
+        for one, draft in zip(changed, drafts, strict=True)
     ]
-    open_ = [one.question for one in made if one.failed is None]
+    open_ = [one.question for one in changed if one.failed is None]
     found = answering(open_, documents, searches, asker, stage=CHECK)
-    return [one if one.failed else _judged(one, found[one.question.id]) for one in made]
+    return [one if one.failed else _judged(one, found[one.question.id]) for one in changed]
 
 
 def changed_id(original: Question) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fathoms.extras.questions.labelling import Asked, prompts_about, read_label
+from fathoms.extras.questions.labelling import PageCall, prompts_about, read_label
 from fathoms.extras.questions.making.asking import Asker
 from fathoms.extras.questions.making.clarity import Searches, answering
 from fathoms.extras.questions.making.manifest import Manifest, fresh_pages, moved_pages, states
@@ -44,26 +44,26 @@ def updated(
     moved = moved_pages(before.documents, now)
     changes = [f"document {old} is now {new}" for old, new in names.items()]
     changes += _documents(before, documents)
-    kept: dict[str, Question] = {}
+    still_valid: dict[str, Question] = {}
     doubtful: dict[str, Question] = {}
     for question in questions:
         if not question.answerable:
             continue
         if not question.evidence:
-            kept[question.id] = question
+            still_valid[question.id] = question
             continue
         placed, intact = _placed(question, moved, documents)
         if placed is None:
             changes.append(f"dropped {question.id}: its evidence is gone")
         elif intact:
-            kept[question.id] = placed
+            still_valid[question.id] = placed
             if placed != question:
                 changes.append(f"changed {question.id}: its evidence moved to other pages")
         else:
             doubtful[question.id] = placed
     for id, holds in _hold(list(doubtful.values()), documents, asker).items():
         if holds:
-            kept[id] = doubtful[id]
+            still_valid[id] = doubtful[id]
             changes.append(f"checked {id}: its evidence changed, and still holds the answer")
         else:
             changes.append(f"dropped {id}: its evidence changed, and does not hold the answer any more")
@@ -73,8 +73,10 @@ def updated(
             if isinstance(found, Failure) or found:
                 changes.append(f"dropped {id}: a page may answer it now")
                 unanswerable = [one for one in unanswerable if one.id != id]
-    kept |= {one.id: one for one in unanswerable}
-    return Updated(tuple(kept[one.id] for one in questions if one.id in kept), tuple(changes), fresh)
+    still_valid |= {one.id: one for one in unanswerable}
+    return Updated(
+        tuple(still_valid[one.id] for one in questions if one.id in still_valid), tuple(changes), fresh
+    )
 
 
 def _renamed(before: Manifest, documents: Mapping[str, Document]) -> dict[str, str]:
@@ -155,10 +157,10 @@ def _elsewhere(evidence: Evidence, documents: Mapping[str, Document]) -> Evidenc
 
 def _hold(questions: Sequence[Question], documents: Mapping[str, Document], asker: Asker) -> dict[str, bool]:
     """Return for each question whether a page of its evidence holds its answer, as the judge says."""
-    asked = sorted(
-        {Asked(one.id, *place) for one in questions for place in one.gold_pages if place[0] in documents},
+    pages = sorted(
+        {PageCall(one.id, *place) for one in questions for place in one.gold_pages if place[0] in documents},
         key=lambda item: item.place,
     )
-    said = asker.ask(STAGE, asked, prompts_about(questions, documents), read_label, judging=True)
-    holding = {item.question for item in asked if said[item] is True}
+    said = asker.ask(STAGE, pages, prompts_about(questions, documents), read_label, judging=True)
+    holding = {item.question for item in pages if said[item] is True}
     return {one.id: one.id in holding for one in questions}

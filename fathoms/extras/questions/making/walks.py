@@ -168,8 +168,8 @@ class _Asking:
             text = _CHOICE.format(intent=walk.intent, walked=" > ".join(walked), numbered=numbered)
             return plain_prompt(text, Form(choices=tuple(map(str, range(1, len(rows) + 1)))))
 
-        asked = [walk for walk, several in open_.items() if len(several) > 1]
-        said = ask_all(asked, self.model, choosing, int, self.replies)
+        to_choose = [walk for walk, several in open_.items() if len(several) > 1]
+        said = ask_all(to_choose, self.model, choosing, int, self.replies)
         return [_led_on(walk, open_[walk], said.get(walk, 1)) if walk in open_ else walk for walk in walks]
 
     def _sub_questions(self, walks: Sequence[Walk]) -> dict[Hop, str | Failure]:

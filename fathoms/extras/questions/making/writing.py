@@ -20,10 +20,10 @@ def replace_set(path: Path, questions: Sequence[Question], version: int | None =
     if version is None:
         write_questions(path, questions)
         return
-    kept = folder_of(path) / "versions"
+    versions = folder_of(path) / "versions"
     try:
-        kept.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, kept / f"{path.stem}.v{version}{path.suffix}")
+        versions.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, versions / f"{path.stem}.v{version}{path.suffix}")
         write_atomic(path, dumped(path, questions).encode())
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error}") from error
