@@ -86,8 +86,8 @@ def _judge(address: str, count: int, at_once: int) -> float:
             asyncio.run(bench.ask(asked, judged))
         seconds = time.perf_counter() - started
     read = sum(verdict.supports is True for verdict in judged.verdicts.values())
-    if read != count or spending.asked != count:
-        raise SystemExit(f"{read} of {count} verdicts in {spending.asked} judgements")
+    if read != count or spending.calls != count:
+        raise SystemExit(f"{read} of {count} verdicts in {spending.calls} judgements")
     return seconds
 
 

@@ -71,11 +71,11 @@ def agree(
     judgements = [Judgement(claim=row.claim, premise=row.premise, context=row.context) for row in rows]
     if isinstance(judge, Cascade):
         others = [judge.cheap, judge.dear, *others]
-    asked = {}
+    results = {}
     for one in others:
-        asked[fingerprint(one.identity())] = ask(one, judgements, folder, on_done)
+        results[fingerprint(one.identity())] = ask(one, judgements, folder, on_done)
     if isinstance(judge, Cascade):
-        cheap, dear = (asked[fingerprint(one.identity())][0] for one in others[:2])
+        cheap, dear = (results[fingerprint(one.identity())][0] for one in others[:2])
         decided = decided_by(judge, judgements, cheap, dear)
         verdicts = {one: found for one, found in decided.items() if isinstance(found, Verdict)}
         judged, spending = Judged(verdicts=verdicts), Spending()
@@ -88,11 +88,11 @@ def agree(
     groups = _groups(rows)
     found["others"] = []
     for one in others:
-        its, its_spending = asked[fingerprint(one.identity())]
+        its, its_spending = results[fingerprint(one.identity())]
         described = _compared(one, rows, judgements, its, its_spending)
         described["with_judge"] = between(_said(judgements, judged), _said(judgements, its), groups)
         found["others"].append(described)
-    found["damaged_lines"] = max(one.damaged for one in (spending, *(each[1] for each in asked.values())))
+    found["damaged_lines"] = max(one.damaged for one in (spending, *(each[1] for each in results.values())))
     return found
 
 
@@ -139,7 +139,7 @@ def _compared(
             for row, verdict in known
             if row.supports != verdict.supports
         ],
-        "asked": spending.asked,
+        "asked": spending.calls,
         "cost": total([verdict.cost for verdict in verdicts]),
         "seconds": total([verdict.seconds for verdict in verdicts]),
     }

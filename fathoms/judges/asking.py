@@ -58,7 +58,7 @@ class Spending:
     """
 
     limit: float | None = None
-    asked: int = 0
+    calls: int = 0
     found: int = 0
     failed: int = 0
     cost: float | None = 0.0
@@ -78,13 +78,13 @@ class Spending:
         """
         if self.limit is None:
             return True
-        if self._dearest == 0.0 and self._in_flight and self.asked == self._in_flight:
+        if self._dearest == 0.0 and self._in_flight and self.calls == self._in_flight:
             return False
         return (self.cost or 0.0) + (self._in_flight + 1) * self._dearest <= self.limit
 
     def begin(self) -> None:
         """Count a call that is started."""
-        self.asked += 1
+        self.calls += 1
         self._in_flight += 1
 
     def end(self, cost: float | None) -> None:
@@ -347,9 +347,9 @@ class Bench:
         The verdicts of each are stored as its own, so that none is paid for again where the other judge
         failed, or the process was killed before it answered. Raises Stopped.
         """
-        ahead = self.batches(judgements)
-        if len(ahead) >= FEW and cascade.parts():
-            self.on_forecast(self.forecast([], ahead))
+        batches = self.batches(judgements)
+        if len(batches) >= FEW and cascade.parts():
+            self.on_forecast(self.forecast([], batches))
         cheap, dear, paces = Judged(), Judged(), (Pace(), Pace())
         first, second = (
             # what the cheap one said that cannot be read is decided by the dear one
@@ -401,7 +401,7 @@ class Bench:
                 raise Stopped
 
         items = [[judgement for judgement, _, _ in batch] for batch in batches]
-        self.spending.asked += len(items)
+        self.spending.calls += len(items)
         run = partial(executor.run, JudgeWork(self.judge), items, keep_from_thread, keep=False)
         try:
             await asyncio.to_thread(run)

@@ -62,11 +62,11 @@ class Cascade(Judge):
         """How often every judgement is asked for: as often as the judge that wants the most votes."""
         return max(self.cheap.repeats, self.dear.repeats)
 
-    def prompt_of(self, asked: Rubric | Literal["claims"]) -> str | None:
+    def prompt_of(self, kind: Rubric | Literal["claims"]) -> str | None:
         """Return the prompts of both judges, as far as they have one; that of the splitter for `claims`."""
-        if asked == "claims":
-            return self._splitter.prompt_of(asked)
-        found = filter(None, [self.cheap.prompt_of(asked), self.dear.prompt_of(asked)])
+        if kind == "claims":
+            return self._splitter.prompt_of(kind)
+        found = filter(None, [self.cheap.prompt_of(kind), self.dear.prompt_of(kind)])
         return " and ".join(dict.fromkeys(found)) or None
 
     def version_of(self, rubric: Rubric) -> int:
@@ -124,15 +124,15 @@ class Cascade(Judge):
         self.dear.check()
 
     async def judge(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         """Ask the cheap judge, and the dear one where the cheap one is not sure or failed."""
-        found = await self.cheap.judge(asked, caller, repeat)
+        found = await self.cheap.judge(judgements, caller, repeat)
         unsure = [number for number, verdict in enumerate(found) if not self.is_sure(verdict)]
         size = self.dear.together()
         parts = [unsure[start : start + size] for start in range(0, len(unsure), size)]
         answers = await asyncio.gather(
-            *(self.dear.judge([asked[number] for number in part], caller, repeat) for part in parts)
+            *(self.dear.judge([judgements[number] for number in part], caller, repeat) for part in parts)
         )
         for part, verdicts in zip(parts, answers, strict=True):
             for number, verdict in zip(part, verdicts, strict=True):

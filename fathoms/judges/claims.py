@@ -55,8 +55,8 @@ async def model_claims(
         return (), spent
     listed = "\n".join(f"{number}. {sentence}" for number, sentence in enumerate(split, 1))
     values = {"question": question, "sentences": listed}
-    asked = Message(role="user", text=(template or shipped("claims")).filled(values))
-    prompt = Prompt(messages=(asked,), form=Form(json_schema=_schema(len(split))))
+    message = Message(role="user", text=(template or shipped("claims")).filled(values))
+    prompt = Prompt(messages=(message,), form=Form(json_schema=_schema(len(split))))
     for repeat in range(2):
         try:
             reply, call = await caller.reply(model, prompt, purpose="judge", repeat=repeat)

@@ -29,14 +29,14 @@ class Excerpts(BaseModel):
     neighbours: int = Field(default=1, ge=0, le=20)
     """Sentences before and after the one that is most like the claim."""
 
-    def of(self, premise: str, asked: Sequence[Judgement]) -> str:
+    def of(self, premise: str, judgements: Sequence[Judgement]) -> str:
         """Return the passages of a premise for some claims; the premise itself if they are all of it."""
         split = sentences(premise)
         words = [_words(sentence) for sentence in split]
         having = Counter(word for found in words for word in found)
         weight = {word: log(1 + len(split) / number) for word, number in having.items()}
         shown: set[int] = set()
-        for one in asked:
+        for one in judgements:
             wanted = _words(f"{one.claim} {one.context}")
             likeness = [sum(weight[word] for word in found & wanted) for found in words]
             best = sorted(range(len(split)), key=lambda at: (-likeness[at], at))[: self.retrieve]

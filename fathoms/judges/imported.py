@@ -18,7 +18,7 @@ from fathoms.types import Claim, Failure, Judgement, Rubric, Verdict
 
 
 class ImportedJudge(Judge):
-    """`kind: kept`: the claims and verdicts that came with an imported run. Nobody is asked: what the
+    """`kind: kept`: the claims and verdicts that came with an imported run. No model is called: what the
     imported file did not hold has no verdict."""
 
     neutral: ClassVar[frozenset[str]] = Judge.neutral | {"people"}
@@ -52,14 +52,14 @@ class ImportedJudge(Judge):
 
     @property
     def keeps_claims(self) -> bool:
-        """The claims are kept, too."""
+        """Whether the claims come with the run, too."""
         return True
 
     async def judge(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
-        """Return that there is no verdict: those that are kept are in the journal of the run."""
-        return [Failure(kind="NotKept", message=NOT_KEPT) for _ in asked]
+        """Return failures, because the verdicts of the imported file are in the journal of the run."""
+        return [Failure(kind="NotKept", message=NOT_KEPT) for _ in judgements]
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class ImportedVerdicts:
                 journal.put(foreign_claims_key(identity, *text), claims)
                 for text, claims in self.claims.items()
             ]
-            for asked, verdict in self.verdicts.items():
-                storing.append(journal.put(verdict_key(of_judge, asked, 0), verdict))
+            for judgement, verdict in self.verdicts.items():
+                storing.append(journal.put(verdict_key(of_judge, judgement, 0), verdict))
             await journal.finish()
             await asyncio.gather(*storing)
 

@@ -47,17 +47,16 @@ class VerdictJournal:
         self._writer: asyncio.Task[None] | None = None
         self._thread: ThreadPoolExecutor | None = None
 
-    def verdict(self, key: str, asked: Judgement) -> Verdict | None:
+    def verdict(self, key: str, judgement: Judgement) -> Verdict | None:
         """Return a stored verdict, `None` if there is none."""
-        kept = self._read().get(key.encode())
+        entry = self._read().get(key.encode())
         try:
-            if isinstance(kept, bytes) and (like := _verdict_of(kept)) is not None:
-                return like.on(asked.claim, asked.premise, asked.context or None)
+            if isinstance(entry, bytes) and (like := _verdict_of(entry)) is not None:
+                return like.on(judgement.claim, judgement.premise, judgement.context or None)
             if (found := self._find(key)) is None:
                 return None
-            return Verdict.model_validate(
-                {"claim": asked.claim, "premise": asked.premise, "context": asked.context or None, **found}
-            )
+            texts = {"claim": judgement.claim, "premise": judgement.premise}
+            return Verdict.model_validate({**texts, "context": judgement.context or None, **found})
         except _NOT_ONE:
             self._leave_out(key)
             return None
@@ -185,8 +184,8 @@ def _spent(found: Mapping[str, Any]) -> dict[str, Any]:
 
 def _is_half(text: bytes) -> bool:
     """Whether a line is empty, or only the beginning of one of this journal."""
-    begun = text.rstrip()
-    return not begun.endswith(b"}") and (begun.startswith(_KEY) or _KEY.startswith(begun))
+    line = text.rstrip()
+    return not line.endswith(b"}") and (line.startswith(_KEY) or _KEY.startswith(line))
 
 
 @lru_cache(maxsize=256)
@@ -225,8 +224,8 @@ def _result(line: bytes) -> dict[str, Any] | None:
     return result if isinstance(result, dict) else None
 
 
-class NotingJournal(VerdictJournal):
-    """A journal that notes what is looked up in it: `verdicts`, and in `lists` what splitting texts into
+class RecordingJournal(VerdictJournal):
+    """A journal that records what is looked up in it: `verdicts`, and in `lists` what splitting texts into
     claims took, by their keys."""
 
     def __init__(self, folder: Path) -> None:
@@ -238,15 +237,15 @@ class NotingJournal(VerdictJournal):
         self.verdicts: dict[str, Verdict] = {}
         self.lists: dict[str, Spent] = {}
 
-    def verdict(self, key: str, asked: Judgement) -> Verdict | None:
-        """Return a stored verdict, and note it; `None` if there is none."""
-        found = super().verdict(key, asked)
+    def verdict(self, key: str, judgement: Judgement) -> Verdict | None:
+        """Return a stored verdict, and record it; `None` if there is none."""
+        found = super().verdict(key, judgement)
         if found is not None:
             self.verdicts[key] = found
         return found
 
     def spent(self, key: str) -> Spent:
-        """Return what a stored result took, and note it."""
+        """Return what a stored result took, and record it."""
         found = self.lists[key] = super().spent(key)
         return found
 
@@ -256,10 +255,10 @@ def open_journal(run: Path) -> VerdictJournal:
     return VerdictJournal(_folder(run))
 
 
-def open_noting(run: Path) -> NotingJournal:
-    """Open the verdict journal of a run directory as one that notes what is looked up; raises StoreError if
+def open_recording(run: Path) -> RecordingJournal:
+    """Open the verdict journal of a run directory as one that records what is looked up; raises StoreError if
     the folder is a link."""
-    return NotingJournal(_folder(run))
+    return RecordingJournal(_folder(run))
 
 
 def _folder(run: Path) -> Path:

@@ -62,7 +62,7 @@ class Judge(Component):
         """Return the most judgements in one call."""
         return 1
 
-    def calls_of(self, asked: Sequence[Judgement]) -> list[list[int]] | None:
+    def calls_of(self, judgements: Sequence[Judgement]) -> list[list[int]] | None:
         """Return the places of the judgements that share a call, where one call may have several premises;
         `None` where none has."""
         return None
@@ -72,7 +72,7 @@ class Judge(Component):
         """Whether the judgements of one call must have the same premise."""
         return False
 
-    def prompt_of(self, asked: Rubric | Literal["claims"]) -> str | None:
+    def prompt_of(self, kind: Rubric | Literal["claims"]) -> str | None:
         """Return the name and the version of the prompt for a rubric, or for splitting texts into `claims`,
         or say that it is the user's own; `None` for a judge without prompts."""
         return None
@@ -120,13 +120,13 @@ class Judge(Component):
         """Whether `judge_here` says all that `judge` says, so that any machine can be the judge."""
         return False
 
-    def judge_here(self, asked: Sequence[Judgement]) -> list[Verdict | Failure]:
+    def judge_here(self, judgements: Sequence[Judgement]) -> list[Verdict | Failure]:
         """Do what `judge` does, without an event loop; only of a judge that `is_local`."""
         raise TypeError(f"{type(self).__name__} is not local: await its `judge`")
 
     @abstractmethod
     async def judge(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         """Return a verdict for each judgement, in their order, or the failure of a call.
 

@@ -200,14 +200,14 @@ class LLMJudge(Judge):
         room = self.model.max_tokens
         return _LABELS_A_CALL if room is None else room // most_tokens(1)
 
-    def calls_of(self, asked: Sequence[Judgement]) -> list[list[int]] | None:
+    def calls_of(self, judgements: Sequence[Judgement]) -> list[list[int]] | None:
         """Return which judgements share a call where they may have several texts; see `Judge.calls_of`."""
-        if self.texts_together == 1 or any(one.rubric != "support" or one.image for one in asked):
+        if self.texts_together == 1 or any(one.rubric != "support" or one.image for one in judgements):
             return None
         most = Most(
             self.claims_together, self.texts_together, max(self.claims_together, self._room_for_labels)
         )
-        return list(calls_of(asked, most))
+        return list(calls_of(judgements, most))
 
     @property
     def shares_premise(self) -> bool:
@@ -219,11 +219,11 @@ class LLMJudge(Judge):
         """How often each judgement is asked for."""
         return self.votes
 
-    def prompt_of(self, asked: Rubric | Literal["claims"]) -> str:
+    def prompt_of(self, kind: Rubric | Literal["claims"]) -> str:
         """Return the name and the version of a prompt, or that it is the user's; see `Judge.prompt_of`."""
-        name = self._prompt_name if asked == "support" else asked
-        template = self._template_of(asked)
-        return f"own prompt for {asked}" if template.is_own else f"{name} {template.version}"
+        name = self._prompt_name if kind == "support" else kind
+        template = self._template_of(kind)
+        return f"own prompt for {kind}" if template.is_own else f"{name} {template.version}"
 
     def version_of(self, rubric: Rubric) -> int:
         """Return the version of the prompt for a rubric; see `Judge.version_of`."""
@@ -235,11 +235,11 @@ class LLMJudge(Judge):
         """The prompt by which texts are split into claims."""
         return self._template_of("claims")
 
-    def _template_of(self, asked: Rubric | Literal["claims"]) -> Template:
+    def _template_of(self, kind: Rubric | Literal["claims"]) -> Template:
         """Return the prompt for a rubric, or for splitting texts."""
-        if asked == "support":
+        if kind == "support":
             return own(self.prompt) if self.prompt else shipped(self._prompt_name)
-        return own(self.prompts[asked]) if asked in self.prompts else shipped(asked)
+        return own(self.prompts[kind]) if kind in self.prompts else shipped(kind)
 
     def _template_for(self, rubric: Rubric, values: Mapping[str, str]) -> Template:
         """Return the prompt of a call by what is filled in: several texts, several claims, or one claim."""
@@ -342,55 +342,55 @@ class LLMJudge(Judge):
         return True
 
     async def judge(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         """Ask the model; see `Judge.judge`. Claims on one premise that follow one another share a call, and
         so do the passages that are graded for one question, and the claims of an answer on several texts."""
-        calls = self.calls_of(asked) or [
-            [at for at, _ in group] for _, group in groupby(enumerate(asked), lambda one: shared(one[1]))
+        calls = self.calls_of(judgements) or [
+            [at for at, _ in group] for _, group in groupby(enumerate(judgements), lambda one: shared(one[1]))
         ]
         found: dict[int, Verdict | Failure] = {}
         for numbers in calls:
-            one_call = [asked[at] for at in numbers]
+            one_call = [judgements[at] for at in numbers]
             found |= zip(numbers, await self._of_call(one_call, caller, repeat), strict=True)
-        return [found[at] for at in range(len(asked))]
+        return [found[at] for at in range(len(judgements))]
 
     async def _of_call(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int
     ) -> list[Verdict | Failure]:
         """Ask for the verdicts of one call."""
-        first = asked[0]
-        if first.rubric == "support" and any(one.premise != first.premise for one in asked):
-            return await self._crossed(asked, caller, repeat)
+        first = judgements[0]
+        if first.rubric == "support" and any(one.premise != first.premise for one in judgements):
+            return await self._crossed(judgements, caller, repeat)
         if first.rubric in LISTED or (first.rubric == "support" and self.claims_together > 1):
-            return await self._verdicts(asked, caller, repeat)
-        return [await self._verdict(one, caller, repeat) for one in asked]
+            return await self._verdicts(judgements, caller, repeat)
+        return [await self._verdict(one, caller, repeat) for one in judgements]
 
     async def _crossed(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int
     ) -> list[Verdict | Failure]:
         """Ask for the verdicts on several claims and several texts in one call. What has no label is asked
         for again text by text, and so are texts that do not fit together."""
         words = _WORDS[self.labels]
         of_text = {
-            text: [one for one in asked if one.premise == text]
-            for text in dict.fromkeys(one.premise for one in asked)
+            text: [one for one in judgements if one.premise == text]
+            for text in dict.fromkeys(one.premise for one in judgements)
         }
         shown = {text: self._excerpt(own) for text, own in of_text.items()}
-        crossed = Crossed(asked, shown)
+        crossed = Crossed(judgements, shown)
         values = {"texts": crossed.listed_texts, "claims": crossed.listed_claims}
         try:
-            if await self._fits(asked[0], values, caller):
-                messages = self._messages(asked[0], "", values)
+            if await self._fits(judgements[0], values, caller):
+                messages = self._messages(judgements[0], "", values)
                 prompt = Prompt(messages=messages, form=crossed.form(tuple(words)))
                 reply, call = await caller.reply(self.model, prompt, purpose="judge", repeat=repeat)
-                read = [""] * len(asked) if was_cut(reply) else crossed.read(reply.text)
-                spent = _Shares.of([reply], call.seconds, len(asked))
+                read = [""] * len(judgements) if was_cut(reply) else crossed.read(reply.text)
+                spent = _Shares.of([reply], call.seconds, len(judgements))
             else:
-                read, spent = [""] * len(asked), _Shares()
+                read, spent = [""] * len(judgements), _Shares()
         except ModelError as error:
-            return [to_failure(error)] * len(asked)
-        again = [one for one, word in zip(asked, read, strict=True) if word not in words]
+            return [to_failure(error)] * len(judgements)
+        again = [one for one, word in zip(judgements, read, strict=True) if word not in words]
         left: dict[Judgement, Verdict | Failure] = {}
         for text in of_text:
             if missing := [one for one in again if one.premise == text]:
@@ -402,78 +402,78 @@ class LLMJudge(Judge):
                 else left[one],
                 at == 0,
             )
-            for at, (one, word) in enumerate(zip(asked, read, strict=True))
+            for at, (one, word) in enumerate(zip(judgements, read, strict=True))
         ]
 
     async def _verdicts(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int
     ) -> list[Verdict | Failure]:
         """Ask for the verdicts on several claims or passages in one call.
 
         What has no label in the reply is asked for again alone, and a single one once more if its reply
         cannot be read; it is then unparsed. Passages that do not fit together are asked for in two halves.
         """
-        grades = asked[0].rubric == "relevance"
-        words = WORDS[asked[0].rubric] if asked[0].rubric in LISTED else _WORDS[self.labels]
-        form = labels_form(len(asked), tuple(words))
-        values = {"claim": asked[0].claim} if grades else {"claims": listed_claims(asked)}
-        first = asked[0]._replace(premise=listed_passages(asked)) if grades else asked[0]
+        grades = judgements[0].rubric == "relevance"
+        words = WORDS[judgements[0].rubric] if judgements[0].rubric in LISTED else _WORDS[self.labels]
+        form = labels_form(len(judgements), tuple(words))
+        values = {"claim": judgements[0].claim} if grades else {"claims": listed_claims(judgements)}
+        first = judgements[0]._replace(premise=listed_passages(judgements)) if grades else judgements[0]
         replies: list[Reply] = []
         seconds = 0.0
         try:
-            kept = await self._cut_premise([first, *asked[1:]], values, caller)
-            if grades and kept != first.premise and len(asked) > 1:
-                halves = asked[: len(asked) // 2], asked[len(asked) // 2 :]
+            shown = await self._cut_premise([first, *judgements[1:]], values, caller)
+            if grades and shown != first.premise and len(judgements) > 1:
+                halves = judgements[: len(judgements) // 2], judgements[len(judgements) // 2 :]
                 return [one for half in halves for one in await self._verdicts(half, caller, repeat)]
-            for attempt in range(2 if len(asked) == 1 else 1):
-                prompt = Prompt(messages=self._messages(first, kept, values), form=form)
+            for attempt in range(2 if len(judgements) == 1 else 1):
+                prompt = Prompt(messages=self._messages(first, shown, values), form=form)
                 reply, call = await caller.reply(
                     self.model, prompt, purpose="judge", repeat=repeat + attempt * self.votes
                 )
                 replies.append(reply)
                 seconds += call.seconds
                 cut = was_cut(reply)
-                labels = (None if cut else read_labels(reply.text, len(asked), tuple(words))) or {}
+                labels = (None if cut else read_labels(reply.text, len(judgements), tuple(words))) or {}
                 if cut or labels:
                     break
         except ModelError as error:
-            return [to_failure(error)] * len(asked)
-        spent = _Shares.of(replies, seconds, len(asked))
+            return [to_failure(error)] * len(judgements)
+        spent = _Shares.of(replies, seconds, len(judgements))
         verdicts: list[Verdict | Failure] = []
         why: str | None
-        for number, one in enumerate(asked, 1):
+        for number, one in enumerate(judgements, 1):
             word = labels.get(str(number), "")
-            if word not in words and len(asked) > 1:
+            if word not in words and len(judgements) > 1:
                 (verdict,) = await self._verdicts([one], caller, repeat)
             elif word not in words:
                 what = "passage" if grades else "claim"
                 why = _unread(reply) if cut or not labels else f"the reply has no label for {what} {number}"
                 verdict = _verdict_of(one, UNPARSED, why)
             else:
-                why = self._cut_sentence(first if grades else one, kept)
+                why = self._cut_sentence(first if grades else one, shown)
                 verdict = _verdict_of(one, words[word], why)
             verdicts.append(spent.added(verdict, number == 1))
         return verdicts
 
-    async def _verdict(self, asked: Judgement, caller: Caller, repeat: int) -> Verdict | Failure:
+    async def _verdict(self, judgement: Judgement, caller: Caller, repeat: int) -> Verdict | Failure:
         """Ask for one verdict, and once more if the reply cannot be read."""
-        words = {} if asked.rubric in _LISTS else WORDS.get(asked.rubric) or _WORDS[self.labels]
-        quotes = self.quote and asked.rubric == "support"
-        form = quoting_form(words) if quotes else _FORMS.get(asked.rubric) or _FORMS[self.labels]
-        values = _values(asked)
+        words = {} if judgement.rubric in _LISTS else WORDS.get(judgement.rubric) or _WORDS[self.labels]
+        quotes = self.quote and judgement.rubric == "support"
+        form = quoting_form(words) if quotes else _FORMS.get(judgement.rubric) or _FORMS[self.labels]
+        values = _values(judgement)
         replies: list[Reply] = []
         seconds = 0.0
         try:
-            kept = await self._cut_premise([asked], values, caller)
+            shown = await self._cut_premise([judgement], values, caller)
             for attempt in range(2):
-                prompt = Prompt(messages=self._messages(asked, kept, values), form=form)
+                prompt = Prompt(messages=self._messages(judgement, shown, values), form=form)
                 reply, call = await caller.reply(
                     self.model, prompt, purpose="judge", repeat=repeat + attempt * self.votes
                 )
                 replies.append(reply)
                 seconds += call.seconds
                 word = read_choice(reply.text, tuple(words)) if words else None
-                listed = None if words else read_list(reply.text, asked, kept)
+                listed = None if words else read_list(reply.text, judgement, shown)
                 if word is not None or listed is not None or was_cut(reply):
                     break
         except ModelError as error:
@@ -483,20 +483,20 @@ class LLMJudge(Judge):
             word = max(
                 shares, key=shares.__getitem__
             )  # "Yes" and "yes" count together, in the reply only one
-            if self.threshold is not None and asked.rubric == "support" and "yes" in shares:
+            if self.threshold is not None and judgement.rubric == "support" and "yes" in shares:
                 word = "yes" if shares["yes"] >= self.threshold else "no"
-        why = self._cut_sentence(asked, kept)
-        if asked.rubric == "abstention":
-            why = _sentence(reply.text, asked.claim)
+        why = self._cut_sentence(judgement, shown)
+        if judgement.rubric == "abstention":
+            why = _sentence(reply.text, judgement.claim)
         quote, misquoted = (
-            quote_of(reply.text, asked.premise) if quotes and word is not None else (None, None)
+            quote_of(reply.text, judgement.premise) if quotes and word is not None else (None, None)
         )
         if word is None and listed is None:
             why = _unread(reply)
         return Verdict(
-            claim=asked.claim,
-            premise=asked.premise,
-            context=asked.context or None,
+            claim=judgement.claim,
+            premise=judgement.premise,
+            context=judgement.context or None,
             **({"label": UNPARSED if word is None else words[word]} if listed is None else listed),
             p=next((p for choice, p in shares.items() if choice in _POSITIVE), None),
             why="; ".join(filter(None, [why, misquoted])) or None,
@@ -507,26 +507,28 @@ class LLMJudge(Judge):
         )
 
     def _messages(
-        self, asked: Judgement, premise: str, values: dict[str, str] | None = None
+        self, judgement: Judgement, premise: str, values: dict[str, str] | None = None
     ) -> tuple[Message, ...]:
         """Return the messages that ask for verdicts on a premise; `values` fill the other places."""
-        shown = {**(values or _values(asked)), "premise": _shown_premise(asked, premise)}
-        text = self._template_for(asked.rubric, shown).filled(shown)
-        images = () if asked.image is None else (asked.image,)
+        shown = {**(values or _values(judgement)), "premise": _shown_premise(judgement, premise)}
+        text = self._template_for(judgement.rubric, shown).filled(shown)
+        images = () if judgement.image is None else (judgement.image,)
         return (Message(role="user", text=text, images=images),)
 
-    async def _cut_premise(self, asked: Sequence[Judgement], values: dict[str, str], caller: Caller) -> str:
+    async def _cut_premise(
+        self, judgements: Sequence[Judgement], values: dict[str, str], caller: Caller
+    ) -> str:
         """Return what is shown of the premise: its passages that are most like the claims if only those are
         wanted, and the longest beginning that fits into the context of the model."""
-        return await self._fit(asked[0]._replace(premise=self._excerpt(asked)), values, caller)
+        return await self._fit(judgements[0]._replace(premise=self._excerpt(judgements)), values, caller)
 
-    def _excerpt(self, asked: Sequence[Judgement]) -> str:
+    def _excerpt(self, judgements: Sequence[Judgement]) -> str:
         """Return the passages of a premise that are shown for some judgements, the premise itself unless only
         those that are most like the claims are wanted."""
-        premise = asked[0].premise
-        if self.premise is None or asked[0].rubric != "support":
+        premise = judgements[0].premise
+        if self.premise is None or judgements[0].rubric != "support":
             return premise
-        return self.premise.of(premise, asked)
+        return self.premise.of(premise, judgements)
 
     async def _fit(self, first: Judgement, values: dict[str, str], caller: Caller) -> str:
         """Return the longest beginning of a premise that fits into the context of the model."""
@@ -543,33 +545,35 @@ class LLMJudge(Judge):
         messages = self._messages(first, "", values)
         return await caller.counted(self.model, lambda: self.model.count_tokens(messages) or 0) <= room
 
-    def _surely_fits(self, asked: Judgement, values: dict[str, str], room: int) -> bool:
+    def _surely_fits(self, judgement: Judgement, values: dict[str, str], room: int) -> bool:
         """Whether a judgement fits even if each of its bytes is a token, so that nothing must be counted."""
         texts = (
-            self._template_for(asked.rubric, values).whole,
+            self._template_for(judgement.rubric, values).whole,
             *values.values(),
-            _shown_premise(asked, asked.premise),
+            _shown_premise(judgement, judgement.premise),
         )
         longest = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _MARKUP
-        return asked.image is None and longest <= room
+        return judgement.image is None and longest <= room
 
-    def _fitted(self, asked: Judgement, values: dict[str, str], room: int) -> str:
+    def _fitted(self, judgement: Judgement, values: dict[str, str], room: int) -> str:
         """Return the longest beginning of the premise that fits into the context of the model."""
 
         def tokens(length: int) -> int:
-            return self.model.count_tokens(self._messages(asked, asked.premise[:length], values)) or 0
+            return self.model.count_tokens(self._messages(judgement, judgement.premise[:length], values)) or 0
 
-        if tokens(len(asked.premise)) <= room:
-            return asked.premise
+        if tokens(len(judgement.premise)) <= room:
+            return judgement.premise
         if (bare := tokens(0)) > room:
             raise ModelError(f"the claim without a source takes {bare} tokens, and the model leaves {room}")
-        return asked.premise[: most_that_fits(len(asked.premise), lambda length: tokens(length) <= room)]
+        return judgement.premise[
+            : most_that_fits(len(judgement.premise), lambda length: tokens(length) <= room)
+        ]
 
-    def _cut_sentence(self, asked: Judgement, kept: str) -> str | None:
+    def _cut_sentence(self, judgement: Judgement, shown: str) -> str | None:
         """Say that the judge did not see the whole premise; `None` if it did."""
-        if kept == asked.premise:
+        if shown == judgement.premise:
             return None
-        if self.premise is not None and asked.rubric == "support":
+        if self.premise is not None and judgement.rubric == "support":
             return "the judge saw the passages of the premise that are most like the claims"
         return "the premise was cut to fit the context of the judge"
 
@@ -604,12 +608,12 @@ class _Shares(NamedTuple):
         )
 
 
-def _verdict_of(asked: Judgement, label: str, why: str | None) -> Verdict:
+def _verdict_of(judgement: Judgement, label: str, why: str | None) -> Verdict:
     """Return a verdict that took nothing by itself."""
     return Verdict(
-        claim=asked.claim,
-        premise=asked.premise,
-        context=asked.context or None,
+        claim=judgement.claim,
+        premise=judgement.premise,
+        context=judgement.context or None,
         label=label,
         why=why,
         usage=_NOTHING,
@@ -618,18 +622,18 @@ def _verdict_of(asked: Judgement, label: str, why: str | None) -> Verdict:
     )
 
 
-def _values(asked: Judgement) -> dict[str, str]:
+def _values(judgement: Judgement) -> dict[str, str]:
     """Return what fills the places of a prompt for one judgement, except the premise."""
     return {
-        "context": asked.context or asked.claim,
-        "claim": _numbered(asked.claim) if asked.rubric == "abstention" else asked.claim,
-        "wanted": str(asked.wanted),
+        "context": judgement.context or judgement.claim,
+        "claim": _numbered(judgement.claim) if judgement.rubric == "abstention" else judgement.claim,
+        "wanted": str(judgement.wanted),
     }
 
 
-def _shown_premise(asked: Judgement, premise: str) -> str:
+def _shown_premise(judgement: Judgement, premise: str) -> str:
     """Return a premise as the prompt shows it."""
-    return _numbered(premise) if asked.rubric == "relevant-sentences" else premise
+    return _numbered(premise) if judgement.rubric == "relevant-sentences" else premise
 
 
 def _unread(reply: Reply) -> str:

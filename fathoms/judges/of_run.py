@@ -37,10 +37,10 @@ class NeedsVerdicts(Protocol):
         """What the record lacks for the metric."""
 
     def texts(self, record: Record) -> Sequence[Text]:
-        """The texts to be split into claims."""
+        """Return the texts to be split into claims."""
 
     def judgements(self, record: Record, claims: Mapping[Text, tuple[Claim, ...]]) -> Sequence[Judgement]:
-        """What the judge must be asked."""
+        """Return what the judge must decide."""
 
 
 @runtime_checkable
@@ -53,7 +53,7 @@ class NeedsFurtherVerdicts(NeedsVerdicts, Protocol):
         claims: Mapping[Text, tuple[Claim, ...]],
         verdicts: Mapping[Judgement, Verdict],
     ) -> Sequence[Judgement]:
-        """What the judge must be asked besides, given the verdicts so far."""
+        """Return what else the judge must decide, given the verdicts so far."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class Judging:
     `timeout` limits each call, in seconds, all attempts included; `None` means no limit.
     With `until_width`, each metric is judged only until its interval is so narrow.
     `on_done` is called with the number of judgements that are done and their total, and `on_forecast` with
-    the calls that a language model will be asked in, before it is. A judge that is a local model is asked on
-    the workers of an `executor`, if there is one.
+    the calls to a language model, before they are made. A judge that is a local model runs on the workers of
+    an `executor`, if there is one.
     """
 
     judge: Judge | None = None
@@ -219,8 +219,8 @@ def _open_batches(
     likely = {text: likely_claims(sentence_claims(text[0])) for text in texts}
     stored = bench.stored_claims(_texts(metrics, records()), bench.judge.claims)
     claims = ChainMap(judged.claims, stored, likely)
-    asked = (one for one in _judgements(metrics, records(), claims) if one not in judged.verdicts)
-    return bench.batches(asked)
+    missing = (one for one in _judgements(metrics, records(), claims) if one not in judged.verdicts)
+    return bench.batches(missing)
 
 
 def _texts(metrics: Sequence[NeedsVerdicts], records: Iterable[Record]) -> Iterator[Text]:
@@ -238,16 +238,16 @@ def _judgements(
     for record in records:
         found: dict[int, Judgement] = {}
         for one in _fit(metrics, record):
-            asked = one.judgements(record, claims)
-            found.update(zip(map(id, asked), asked, strict=True))
+            judgements = one.judgements(record, claims)
+            found.update(zip(map(id, judgements), judgements, strict=True))
         yield from found.values()
 
 
 def stored_judgements(
     run: Run, judge: Judge, metrics: Sequence[NeedsVerdicts], records: Callable[[], Iterable[Record]]
 ) -> Judged:
-    """Return the claims and verdicts of a judge that the journal of the run holds; nobody is asked, and the
-    judge is not loaded."""
+    """Return the claims and verdicts of a judge that the journal of the run holds; the judge is neither
+    loaded nor called."""
     judged, bench = Judged(), Bench(judge, open_journal(run.path), Caller(), Spending(limit=-1))
     asyncio.run(_collect(bench, metrics, records, judged, Stop(), bench.can_judge))
     return judged
@@ -255,7 +255,7 @@ def stored_judgements(
 
 def read_stored(bench: Bench, metrics: Sequence[NeedsVerdicts], records: Sequence[Record]) -> Judged | None:
     """Return the claims and verdicts that metrics need of records if the journal of the bench holds them all,
-    and `None` otherwise; nobody is asked. The bench has a limit of spending below 0."""
+    and `None` otherwise; the judge is not called. The bench has a limit of spending below 0."""
     judged = Judged()
     asyncio.run(_collect(bench, metrics, lambda: records, judged, Stop()))
     lacks = bench.spending.is_spent or bench.spending.failed or bench.journal.damaged
@@ -276,13 +276,13 @@ async def _collect(
     records: Callable[[], Iterable[Record]],
     judged: Judged,
     stop: Stop,
-    wanted: Callable[[Judgement], bool] = lambda asked: True,
+    wanted: Callable[[Judgement], bool] = lambda judgement: True,
 ) -> None:
     """Ask for the claims and verdicts that the metrics need and that are wanted, and add them to `judged`.
     Raises Stopped."""
     await bench.split(_texts(metrics, records()), bench.judge.claims, judged, stop)
-    asked = _judgements(metrics, records(), judged.claims)
-    await bench.ask(filter(wanted, asked), judged, stop)
+    judgements = _judgements(metrics, records(), judged.claims)
+    await bench.ask(filter(wanted, judgements), judged, stop)
     await _ask_further(bench, metrics, records, judged, stop, wanted)
 
 
@@ -296,7 +296,7 @@ async def _ask_further(
 ) -> None:
     """Ask for judgements that depend on verdicts, until there is none that has not been asked for."""
     later = [metric for metric in metrics if isinstance(metric, NeedsFurtherVerdicts)]
-    asked: set[Judgement] = set()
+    sent: set[Judgement] = set()
     while later:
         new = dict.fromkeys(
             judgement
@@ -304,11 +304,11 @@ async def _ask_further(
             for metric in later
             if metric.lacks(record) is None
             for judgement in metric.further(record, judged.claims, judged.verdicts)
-            if judgement not in judged.verdicts and judgement not in asked and wanted(judgement)
+            if judgement not in judged.verdicts and judgement not in sent and wanted(judgement)
         )
         if not new:
             return
-        asked.update(new)
+        sent.update(new)
         await bench.ask(new, judged, stop)
 
 

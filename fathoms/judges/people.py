@@ -74,12 +74,12 @@ class PeopleJudge(Judge):
         read_labels(self.labels)
 
     async def judge(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         """Look the claims up in the file."""
         known = _by_claim(self.labels, self.labels.stat().st_mtime_ns)
         found: list[Verdict | Failure] = []
-        for judgement in asked:
+        for judgement in judgements:
             label = known.get((judgement.claim, judgement.premise))
             if label is None:
                 found.append(Failure(kind="DataError", message=f"no label in {self.labels.name}"))

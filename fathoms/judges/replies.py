@@ -35,14 +35,14 @@ def _storable(value: Any) -> Any:
     return [_storable(one) for one in value] if isinstance(value, list) else value
 
 
-def read_list(reply: str, asked: Judgement, premise: str) -> dict[str, Any] | None:
+def read_list(reply: str, judgement: Judgement, premise: str) -> dict[str, Any] | None:
     """Read a reply on relevant sentences, on questions or with grades as fields of a verdict; `None` if it
     cannot be read. `premise` is what the judge was shown of the source."""
     data = read_json(reply)
-    if asked.rubric == "quality":
+    if judgement.rubric == "quality":
         return read_grades(data)
-    if asked.rubric == "questions":
-        return _questions(data, asked.wanted)
+    if judgement.rubric == "questions":
+        return _questions(data, judgement.wanted)
     return _relevant(data, len(sentences(premise)), reply)
 
 

@@ -56,35 +56,35 @@ class ScriptedJudge(Judge):
         return RUBRICS | {"support"}
 
     async def judge(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         """Return the verdicts by the rules above, after `latency` seconds."""
         await asyncio.sleep(self.latency)
-        return [self._verdict(judgement) for judgement in asked]
+        return [self._verdict(judgement) for judgement in judgements]
 
-    def _verdict(self, asked: Judgement) -> Verdict | Failure:
+    def _verdict(self, judgement: Judgement) -> Verdict | Failure:
         """Return the verdict on one judgement by the rules above."""
         yes, no, *_ = LABELS[self.labels]
-        label = self._label(asked.premise if asked.rubric == "relevance" else asked.claim)
+        label = self._label(judgement.premise if judgement.rubric == "relevance" else judgement.claim)
         if label == "failed":
             return Failure(kind="ModelError", message="scripted failure of the judge")
         more: dict[str, Any] = {}
-        if asked.rubric in ("relevant-sentences", "questions", "quality") and label != UNPARSED:
-            more = self._listed(asked)
+        if judgement.rubric in ("relevant-sentences", "questions", "quality") and label != UNPARSED:
+            more = self._listed(judgement)
             label = more.pop("label")
-        if label is None and asked.rubric in _KINDS:
-            label = _KINDS[asked.rubric](asked)
-        if label is None and asked.rubric in ("grade", "correct"):
-            right = _all_in(asked.premise, asked.claim)
-            label = ("10" if right else "0") if asked.rubric == "grade" else (yes if right else no)
+        if label is None and judgement.rubric in _KINDS:
+            label = _KINDS[judgement.rubric](judgement)
+        if label is None and judgement.rubric in ("grade", "correct"):
+            right = _all_in(judgement.premise, judgement.claim)
+            label = ("10" if right else "0") if judgement.rubric == "grade" else (yes if right else no)
         if label is None:
-            claims = asked.claim.splitlines() if asked.rubric == "nugget" else [asked.claim]
-            label = yes if any(_all_in(claim, asked.premise) for claim in claims) else no
+            claims = judgement.claim.splitlines() if judgement.rubric == "nugget" else [judgement.claim]
+            label = yes if any(_all_in(claim, judgement.premise) for claim in claims) else no
         p = None if label == UNPARSED else float(label == yes)
         return Verdict(
-            claim=asked.claim,
-            premise=asked.premise,
-            context=asked.context or None,
+            claim=judgement.claim,
+            premise=judgement.premise,
+            context=judgement.context or None,
             label=label,
             p=p,
             cost=0.0,
@@ -95,16 +95,16 @@ class ScriptedJudge(Judge):
         """Return the scripted label of a claim or sentence; `None` if there is none."""
         return next((label for key, label in self.labels_by.items() if key in text), None)
 
-    def _listed(self, asked: Judgement) -> dict[str, Any]:
+    def _listed(self, judgement: Judgement) -> dict[str, Any]:
         """Return the scripted fields of a verdict on relevant sentences, on questions or with grades."""
-        if asked.rubric == "quality":
-            best = str(BEST * _all_in(asked.premise, asked.claim))
-            given = map(float, (self._label(asked.claim) or " ".join([best] * len(QUALITY))).split())
+        if judgement.rubric == "quality":
+            best = str(BEST * _all_in(judgement.premise, judgement.claim))
+            given = map(float, (self._label(judgement.claim) or " ".join([best] * len(QUALITY))).split())
             return {"label": "graded", "grades": dict(zip(QUALITY.values(), given, strict=False))}
-        split = sentences(asked.premise or asked.claim)
-        if asked.rubric == "questions":
-            label = self._label(asked.claim) or "committal"
-            return {"label": label, "questions": tuple(split[:1] * asked.wanted)}
+        split = sentences(judgement.premise or judgement.claim)
+        if judgement.rubric == "questions":
+            label = self._label(judgement.claim) or "committal"
+            return {"label": label, "questions": tuple(split[:1] * judgement.wanted)}
         found = [n for n, one in enumerate(split, 1) if self._label(one) in ("supported", "entailment")]
         label = LABELS["binary"][not found]
         return {"label": label, "relevant": tuple(found), "shown": len(split)}
@@ -121,17 +121,17 @@ def _all_in(words: str, text: str) -> bool:
     return _share_in(words, text) == 1
 
 
-def _extent(asked: Judgement) -> str:
+def _extent(judgement: Judgement) -> str:
     """Return how much of a statement a text supports, by the share of its words."""
-    share = _share_in(asked.claim, asked.premise)
+    share = _share_in(judgement.claim, judgement.premise)
     return "supported" if share == 1 else "partial" if share >= _HALF else "unsupported"
 
 
 _KINDS: dict[Rubric, Callable[[Judgement], str]] = {
-    "abstention": lambda asked: "statement",
-    "unanswerable": lambda asked: "unsupported",
-    "citing": lambda asked: "repeated" if asked.claim in asked.premise else "needed",
-    "relevance": lambda asked: "3" if _all_in(asked.claim, asked.premise) else "0",
+    "abstention": lambda _: "statement",
+    "unanswerable": lambda _: "unsupported",
+    "citing": lambda judgement: "repeated" if judgement.claim in judgement.premise else "needed",
+    "relevance": lambda judgement: "3" if _all_in(judgement.claim, judgement.premise) else "0",
     "extent": _extent,
 }
 """What the scripted judge says unless its script says something else."""

@@ -26,11 +26,11 @@ class Most(NamedTuple):
     labels: int
 
 
-def shared(asked: Judgement) -> Hashable:
+def shared(judgement: Judgement) -> Hashable:
     """Return what the judgements of one call have in common: the question whose passages are graded, and else
     the premise."""
-    common = asked.claim if asked.rubric == "relevance" else asked.premise
-    return asked.rubric, asked.image, common
+    common = judgement.claim if judgement.rubric == "relevance" else judgement.premise
+    return judgement.rubric, judgement.image, common
 
 
 def most_tokens(count: int) -> int:
@@ -38,7 +38,7 @@ def most_tokens(count: int) -> int:
     return _TOKENS_A_LABEL * count
 
 
-def calls_of(asked: Sequence[Judgement], most: Most) -> Iterator[list[int]]:
+def calls_of(judgements: Sequence[Judgement], most: Most) -> Iterator[list[int]]:
     """Yield the places of the judgements of claims on texts that share a call.
 
     Judgements come answer by answer, so what belongs to one answer lies between the first and the last
@@ -46,25 +46,25 @@ def calls_of(asked: Sequence[Judgement], most: Most) -> Iterator[list[int]]:
     shares calls too, such as the claims of several answers on one document.
     """
     alike: dict[frozenset[str], list[int]] = {}
-    for places in _answers(asked):
-        alike.setdefault(frozenset(asked[at].premise for at in places), []).extend(places)
+    for places in _answers(judgements):
+        alike.setdefault(frozenset(judgements[at].premise for at in places), []).extend(places)
     for places in alike.values():
-        claims = list(dict.fromkeys((asked[at].claim, asked[at].context) for at in places))
+        claims = list(dict.fromkeys((judgements[at].claim, judgements[at].context) for at in places))
         for start in range(0, len(claims), most.claims):
             some = set(claims[start : start + most.claims])
             by_text: dict[str, list[int]] = {}
             for at in places:
-                if (asked[at].claim, asked[at].context) in some:
-                    by_text.setdefault(asked[at].premise, []).append(at)
+                if (judgements[at].claim, judgements[at].context) in some:
+                    by_text.setdefault(judgements[at].premise, []).append(at)
             yield from _filled(list(by_text.values()), most)
 
 
-def _answers(asked: Sequence[Judgement]) -> Iterator[list[int]]:
+def _answers(judgements: Sequence[Judgement]) -> Iterator[list[int]]:
     """Yield the places of judgements whose claims overlap in their order."""
-    last = {(one.claim, one.context): at for at, one in enumerate(asked)}
+    last = {(one.claim, one.context): at for at, one in enumerate(judgements)}
     places: list[int] = []
     end = -1
-    for at, one in enumerate(asked):
+    for at, one in enumerate(judgements):
         if places and at > end:
             yield places
             places = []
@@ -94,14 +94,14 @@ class Crossed:
     because the context of an answer is made of the retrieved texts.
     """
 
-    def __init__(self, asked: Sequence[Judgement], shown: Mapping[str, str]) -> None:
+    def __init__(self, judgements: Sequence[Judgement], shown: Mapping[str, str]) -> None:
         self.texts = {
-            text: number for number, text in enumerate(dict.fromkeys(one.premise for one in asked), 1)
+            text: number for number, text in enumerate(dict.fromkeys(one.premise for one in judgements), 1)
         }
-        keys = dict.fromkeys((one.claim, one.context) for one in asked)
+        keys = dict.fromkeys((one.claim, one.context) for one in judgements)
         self.claims = {key: number for number, key in enumerate(keys, 1)}
         self.cells = [
-            (str(self.claims[one.claim, one.context]), str(self.texts[one.premise])) for one in asked
+            (str(self.claims[one.claim, one.context]), str(self.texts[one.premise])) for one in judgements
         ]
         self.of = {claim: [text for other, text in self.cells if other == claim] for claim, _ in self.cells}
         self._shown = [shown[text] for text in self.texts]
@@ -158,10 +158,10 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def listed_claims(asked: Sequence[Judgement]) -> str:
+def listed_claims(judgements: Sequence[Judgement]) -> str:
     """List claims by number from 1, those of one sentence below it."""
     lines = []
-    for context, group in groupby(enumerate(asked, 1), lambda one: one[1].context):
+    for context, group in groupby(enumerate(judgements, 1), lambda one: one[1].context):
         lines += [f"Sentence: {context}"] if context else []
         lines += [f"{number}. {judgement.claim}" for number, judgement in group]
     return "\n".join(lines)
@@ -172,9 +172,9 @@ def labels_form(count: int, words: tuple[str, ...]) -> Form:
     return Form(json_schema=_labels_schema([str(number) for number in range(1, count + 1)], words))
 
 
-def listed_passages(asked: Sequence[Judgement]) -> str:
+def listed_passages(judgements: Sequence[Judgement]) -> str:
     """List the passages that are graded by number from 1, each on one line."""
-    return "\n".join(f"{number}. {' '.join(one.premise.split())}" for number, one in enumerate(asked, 1))
+    return "\n".join(f"{number}. {' '.join(one.premise.split())}" for number, one in enumerate(judgements, 1))
 
 
 def read_labels(reply: str, count: int, words: Sequence[str]) -> dict[str, str] | None:

@@ -14,7 +14,7 @@ from fathoms.errors import StoreError
 from fathoms.judges.asking import Bench, Spending
 from fathoms.judges.asking import Judged as JudgeResults
 from fathoms.judges.cascade import Cascade
-from fathoms.judges.journal import open_noting
+from fathoms.judges.journal import open_recording
 from fathoms.judges.judge import UNPARSED, Judge
 from fathoms.judges.of_run import NeedsFurtherVerdicts, read_stored
 from fathoms.metrics.metric import JudgedMetric, Metric
@@ -55,7 +55,7 @@ class StoredVerdicts:
         self._run = run
         self._judge = judge
         self._metrics = [metric for metric in metrics if isinstance(metric, JudgedMetric)]
-        self._journal = open_noting(run.path)
+        self._journal = open_recording(run.path)
 
     def of(self, questions: Sequence[Sequence[Entry]]) -> JudgeResults | None:
         """Return the claims and verdicts that questions need. `None` where the journal lacks any or has a

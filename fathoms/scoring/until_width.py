@@ -196,7 +196,7 @@ def _add(judged: Judged, spending: Spending, more: Judged, spent: Spending) -> N
     """Add the results of judging some questions and what they took to those of others."""
     for name in ("claims", "verdicts", "unjudged", "lists"):
         getattr(judged, name).update(getattr(more, name))
-    for name in ("asked", "found", "failed", "again", "reread", "retried"):
+    for name in ("calls", "found", "failed", "again", "reread", "retried"):
         setattr(spending, name, getattr(spending, name) + getattr(spent, name))
     spending.cost = total([spending.cost, spent.cost])
     spending.is_spent = spending.is_spent or spent.is_spent

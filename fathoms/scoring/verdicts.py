@@ -99,7 +99,7 @@ class RunVerdicts:
             "key": self.key,
             "checked": self.checked,
             **({"claims": self._claims()} if self.splits else {}),
-            "asked": spent.asked,
+            "asked": spent.calls,
             "found": spent.found,
             "failed": spent.failed,
             **({"retried": spent.retried, "retries": spent.retries} if spent.retried else {}),

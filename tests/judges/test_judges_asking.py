@@ -50,17 +50,17 @@ def llm(default: str, **options: object) -> LLMJudge:
 
 def test_a_verdict_is_asked_for_once_and_found_again(tmp_path: Path) -> None:
     first, spent = asked(ScriptedJudge(), tmp_path, GREEN, TALL, GREEN)
-    assert (spent.asked, spent.found) == (2, 0)
+    assert (spent.calls, spent.found) == (2, 0)
     again, spent = asked(ScriptedJudge(latency=1), tmp_path, TALL, GREEN)  # latency decides no verdict
-    assert (spent.asked, spent.found) == (0, 2)
+    assert (spent.calls, spent.found) == (0, 2)
     assert again.verdicts == first.verdicts
     _, spent = asked(ScriptedJudge(labels="three-way"), tmp_path, GREEN)
-    assert spent.asked == 1
+    assert spent.calls == 1
 
 
 def test_a_changed_prompt_claim_context_or_model_asks_anew(tmp_path: Path) -> None:
     judge = llm("yes")
-    assert asked(judge, tmp_path, GREEN)[1].asked == 1
+    assert asked(judge, tmp_path, GREEN)[1].calls == 1
     changed = [
         (llm("yes", prompt="{premise} -- {claim}? yes or no"), GREEN),
         (judge, GREEN._replace(context="So it is.")),
@@ -68,8 +68,8 @@ def test_a_changed_prompt_claim_context_or_model_asks_anew(tmp_path: Path) -> No
         (llm("yes", model={"model": "another"}), GREEN),
     ]
     for other, judgement in changed:
-        assert asked(other, tmp_path, judgement)[1].asked == 1
-    assert asked(judge, tmp_path, GREEN)[1].asked == 0
+        assert asked(other, tmp_path, judgement)[1].calls == 1
+    assert asked(judge, tmp_path, GREEN)[1].calls == 0
 
 
 def test_what_only_concerns_claims_asks_for_no_grade_again(tmp_path: Path) -> None:
@@ -85,10 +85,10 @@ def test_what_only_concerns_claims_asks_for_no_grade_again(tmp_path: Path) -> No
     asyncio.run(as_before())
     assert asked(judge, tmp_path, right)[1].found == 1
     options = {"labels": "three-way", "claims_a_call": 4, "premise": {"retrieve": 3}}
-    assert asked(llm("yes", **options), tmp_path, right)[1].asked == 1
+    assert asked(llm("yes", **options), tmp_path, right)[1].calls == 1
     for other in (llm("yes", threshold=0.7), llm("yes", prompt="{premise} -- {claim}? yes or no")):
-        assert asked(other, tmp_path, right)[1].asked == 0
-    assert asked(llm("yes", model={"model": "another"}), tmp_path, right)[1].asked == 1
+        assert asked(other, tmp_path, right)[1].calls == 0
+    assert asked(llm("yes", model={"model": "another"}), tmp_path, right)[1].calls == 1
 
 
 @given(st.lists(st.text(st.characters()) | st.integers() | st.none()))
@@ -112,7 +112,7 @@ def test_a_half_line_of_a_killed_writer_costs_one_verdict(tmp_path: Path) -> Non
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-30])
     _, spent = asked(ScriptedJudge(), tmp_path, GREEN, TALL)
-    assert (spent.asked, spent.found) == (1, 1)
+    assert (spent.calls, spent.found) == (1, 1)
     assert asked(ScriptedJudge(), tmp_path, GREEN, TALL)[1].found == 2
 
 
@@ -130,7 +130,7 @@ def test_a_reply_cut_at_its_token_limit_is_not_asked_for_again(tmp_path: Path) -
     assert (verdict.label, verdict.why) == ("unparsed", "the reply was cut at its token limit")
     assert verdict.usage is not None
     assert verdict.usage.completion_tokens == 3
-    assert asked(judge, tmp_path, GREEN)[1].asked == 0  # it would be cut again
+    assert asked(judge, tmp_path, GREEN)[1].calls == 0  # it would be cut again
 
 
 def test_what_could_not_be_read_is_asked_for_again_later_and_nothing_else(tmp_path: Path) -> None:
@@ -151,20 +151,20 @@ def test_what_could_not_be_read_is_asked_for_again_later_and_nothing_else(tmp_pa
         judge = LLMJudge.model_validate({"model": priced, "claims_a_call": 1})
         both = (GREEN, TALL)
         first, spent = asked(judge, tmp_path, *both)
-        assert (first.verdicts[TALL].label, spent.asked, spent.cost) == ("unparsed", 2, 1 + 2)
+        assert (first.verdicts[TALL].label, spent.calls, spent.cost) == ("unparsed", 2, 1 + 2)
         held, spent = asked(judge, tmp_path, *both, limit=-1)
-        assert (held.verdicts, spent.asked, spent.found) == (first.verdicts, 0, 2)
+        assert (held.verdicts, spent.calls, spent.found) == (first.verdicts, 0, 2)
         said["50 m"] = ""
         failed, spent = asked(judge, tmp_path, *both)
-        assert (failed.verdicts, spent.asked, spent.failed) == (first.verdicts, 1, 1)
+        assert (failed.verdicts, spent.calls, spent.failed) == (first.verdicts, 1, 1)
         said["50 m"] = "no"
         later, spent = asked(judge, tmp_path, *both)
         assert (later.verdicts[TALL].label, later.verdicts[GREEN]) == ("unsupported", first.verdicts[GREEN])
-        assert (spent.asked, spent.found, spent.cost) == (1, 1, 1)
+        assert (spent.calls, spent.found, spent.cost) == (1, 1, 1)
         assert (spent.again, spent.reread) == (1, 1)
         assert later.verdicts[TALL].cost == 2 + 1
         assert later.verdicts[TALL].usage == Usage(prompt_tokens=0, completion_tokens=3)
-        assert asked(judge, tmp_path, *both)[1].asked == 0
+        assert asked(judge, tmp_path, *both)[1].calls == 0
 
 
 def test_a_failed_call_is_no_verdict_and_is_asked_for_again(tmp_path: Path) -> None:
@@ -201,9 +201,9 @@ def test_the_majority_of_the_votes_decides(tmp_path: Path) -> None:
     found = decided(votes)
     assert (found.label, found.votes) == ("supported", {"supported": 2, "unsupported": 1})
     assert found.p == pytest.approx(0.6)
-    assert asked(llm("yes", votes=3), tmp_path, GREEN)[1].asked == 3
+    assert asked(llm("yes", votes=3), tmp_path, GREEN)[1].calls == 3
     _, spent = asked(llm("yes", votes=5), tmp_path, GREEN)  # two more votes are asked for, not five
-    assert (spent.asked, spent.found) == (2, 3)
+    assert (spent.calls, spent.found) == (2, 3)
 
 
 def test_a_cascade_asks_the_dear_judge_only_where_the_cheap_one_is_not_sure(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_verdicts_that_a_cascade_stored_as_its_own_are_found(tmp_path: Path) -> 
     asyncio.run(as_before())
     judged, spent = asked(cascade, tmp_path, GREEN, TALL)
     assert [judged.verdicts[one].label for one in (GREEN, TALL)] == ["unsupported", "supported"]
-    assert (spent.asked, spent.found) == (2, 1)
+    assert (spent.calls, spent.found) == (2, 1)
 
 
 def test_people_are_looked_up_and_nobody_is_made_up(tmp_path: Path) -> None:
@@ -289,7 +289,7 @@ def test_the_budget_stops_before_a_call_that_would_pass_it(tmp_path: Path) -> No
     assert spent.cost is not None
     assert spent.cost <= 4.5 * cost * 1.05  # the claims differ by a token
     _, rest = asked(judge, tmp_path, *many)
-    assert rest.asked == 10 - len(judged.verdicts)
+    assert rest.calls == 10 - len(judged.verdicts)
 
 
 def test_sentences_are_split_without_downloads() -> None:

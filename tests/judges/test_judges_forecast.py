@@ -52,7 +52,7 @@ def test_calls_are_announced_before_they_are_made_and_minutes_after_the_first(
             judge_run(run, judge, named([before]), lambda: iter(records), Judging())  # type: ignore[arg-type]
         said: list[Forecast] = []
         _, spending = judge_run(run, judge, metrics, lambda: iter(records), Judging(on_forecast=said.append))  # type: ignore[arg-type]
-        return said, spending.asked
+        return said, spending.calls
 
     said, asked = announced("first")
     # 8 answers of two sentences, with two claims assumed for each; the first is measured, and it is said once

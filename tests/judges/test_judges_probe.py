@@ -49,7 +49,7 @@ def test_the_claim_comes_first_in_the_swapped_prompt(tmp_path: Path) -> None:
     assert other.identity() != judge.identity()  # or the stored verdicts would answer the probe
     at = bench(judge, tmp_path)
     assert asyncio.run(probe_order(at, ASKED)) == Turned(n=2, unjudged=0, to_supported=0, to_unsupported=0)
-    assert at.spending.asked == 4
+    assert at.spending.calls == 4
 
 
 def test_a_judge_without_two_paragraphs_to_swap_is_not_probed(tmp_path: Path) -> None:

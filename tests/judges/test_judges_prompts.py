@@ -79,7 +79,7 @@ def asked(judge: Any, folder: Path, *judgements: Judgement) -> tuple[list[str], 
     judged, spending = Judged(), Spending()
     bench = Bench(judge, VerdictJournal(folder), Caller(), spending, asks_again=False)
     asyncio.run(bench.ask(judgements, judged))
-    return [judged.verdicts[one].label for one in judgements], spending.asked
+    return [judged.verdicts[one].label for one in judgements], spending.calls
 
 
 def test_each_prompt_is_a_file_with_examples_and_a_version_that_a_changed_text_raises() -> None:

@@ -142,7 +142,7 @@ def test_a_kept_verdict_on_sentences_and_questions_is_found_again(tmp_path) -> N
         spending, judged = Spending(), Judged()
         bench = Bench(LLMJudge(model=model), open_journal(tmp_path), Caller(), spending)
         asyncio.run(bench.ask(asked, judged))
-        found.append((spending.asked, [judged.verdicts[one] for one in asked]))
+        found.append((spending.calls, [judged.verdicts[one] for one in asked]))
     assert [count for count, _ in found] == [2, 0]
     assert found[0][1] == found[1][1]
     assert (found[1][1][0].relevant, found[1][1][1].questions) == ((2,), ("How?",))

@@ -51,7 +51,7 @@ def test_labels_are_read_by_the_number_of_the_claim(tmp_path: Path) -> None:
     judged, spending = asked(judge, tmp_path, *judgements)
     verdicts = [judged.verdicts[one] for one in judgements]
     assert [verdict.label for verdict in verdicts] == ["unsupported", "supported", "supported"]
-    assert (spending.asked, spending.found) == (1, 0)
+    assert (spending.calls, spending.found) == (1, 0)
     assert verdicts[1].usage is not None
     assert verdicts[1].usage.completion_tokens == 2  # those of the call that it has alone
     (text,) = {message.text for message in judge._messages(judgements[0], TOWER, {"claims": "1. A\n2. B"})}
@@ -63,10 +63,10 @@ def test_a_call_has_the_claims_of_one_premise_and_only_those_that_are_missing(tm
     first, second = of(TOWER, "It is tall.", "It is red.", "It has a door."), of(MINE, "It was closed.")
     mixed = [first[0], second[0], first[1], first[2]]
     judged, spending = asked(judge, tmp_path, *mixed)
-    assert spending.asked == 3  # two and one of the tower, one of the mine
+    assert spending.calls == 3  # two and one of the tower, one of the mine
     assert {verdict.label for verdict in judged.verdicts.values()} == {"supported"}
     _, spending = asked(judge, tmp_path, *mixed, *of(TOWER, "It has a bell."))
-    assert (spending.asked, spending.found) == (1, 4)
+    assert (spending.calls, spending.found) == (1, 4)
     # single claims have other verdicts than claims in company
     assert asked(several("yes", 1), tmp_path, *mixed)[1].found == 0
     assert asked(several('{"1": "yes"}', 3), tmp_path, *mixed)[1].found == 0
@@ -183,7 +183,7 @@ def test_claims_and_texts_of_one_call_are_told_apart(tmp_path: Path, order: int)
         label = "supported" if one.claim in one.premise else "unsupported"
         assert found.verdicts[one].label == label, one
     prompts = [body["messages"][-1]["content"] for body in server.bodies(CHAT)]
-    assert len(prompts) == spending.asked == 2
+    assert len(prompts) == spending.calls == 2
     (crossed,) = [prompt for prompt in prompts if "41 m tall" in prompt]
     # the context of the answer names the passages that are in the call
     assert crossed.count("Its door is painted green") == 1
@@ -208,5 +208,5 @@ def test_what_has_no_label_in_a_common_reply_is_asked_for_by_text(tmp_path: Path
         assert {one: judged.verdicts[one].label for one in SHARED} == {
             one: "supported" if one.claim in one.premise else "unsupported" for one in SHARED
         }
-        assert spending.asked == 2  # the claims of the answer, and those of the gold answer
+        assert spending.calls == 2  # the claims of the answer, and those of the gold answer
         assert len(server.bodies(CHAT)) == 2 + 3

@@ -119,7 +119,7 @@ def test_a_model_grades_and_its_reply_is_kept(tmp_path: Path) -> None:
         judge = LLMJudge(model=ScriptedModel(default=reply))
         bench = Bench(judge, open_journal(tmp_path), Caller(), spending)
         asyncio.run(bench.ask([asked], judged))
-        found.append((spending.asked, judged.verdicts[asked].grades))
+        found.append((spending.calls, judged.verdicts[asked].grades))
     assert found[0] == (1, {**dict(zip(GRADES, (5, 4, 3, 4), strict=False)), " Factuality": 2})
     assert found[1] == (0, found[0][1])
     text = judge._messages(asked, asked.premise)[0].text

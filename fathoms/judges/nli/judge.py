@@ -159,22 +159,22 @@ class NLIJudge(HubModel, Judge):
         return {**found, "options": options | {"max_tokens": self.most_read}}
 
     async def judge(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         """Classify the pairs of premise and claim, in a thread."""
-        return await asyncio.to_thread(self.judge_here, asked)
+        return await asyncio.to_thread(self.judge_here, judgements)
 
     @property
     def is_local(self) -> bool:
         """The model runs where it is asked."""
         return True
 
-    def judge_here(self, asked: Sequence[Judgement]) -> list[Verdict | Failure]:
+    def judge_here(self, judgements: Sequence[Judgement]) -> list[Verdict | Failure]:
         """Classify the pairs of premise and claim."""
         started = time.perf_counter()
         with within_memory():
-            said = self._said(asked)
-        seconds = round((time.perf_counter() - started) / len(asked), 4)
+            said = self._labelled(judgements)
+        seconds = round((time.perf_counter() - started) / len(judgements), 4)
         return [
             Verdict(
                 claim=judgement.claim,
@@ -186,16 +186,16 @@ class NLIJudge(HubModel, Judge):
                 cost=0.0,
                 seconds=seconds,
             )
-            for judgement, (label, reading) in zip(asked, said, strict=True)
+            for judgement, (label, reading) in zip(judgements, said, strict=True)
         ]
 
-    def _said(self, asked: Sequence[Judgement]) -> list[tuple[str, Reading]]:
+    def _labelled(self, judgements: Sequence[Judgement]) -> list[tuple[str, Reading]]:
         """Return the label of each judgement with the reading that it comes from."""
         model = self._model()
         if self.read_as is not None:
-            read = model.check_all([(one.premise, one.claim) for one in asked], self.batch_size)
+            read = model.check_all([(one.premise, one.claim) for one in judgements], self.batch_size)
             return [(_binary(reading.p), reading) for reading in read]
-        rows, cut = model.probabilities(asked, self.pair, self.batch_size)
+        rows, cut = model.probabilities(judgements, self.pair, self.batch_size)
         labels = [
             _binary(row[0])
             if self.supported_label is not None
@@ -229,19 +229,19 @@ class CrossEncoder:
         self.max_tokens = max_tokens
 
     def probabilities(
-        self, asked: Sequence[Judgement], pair: str | None, batch_size: int
+        self, judgements: Sequence[Judgement], pair: str | None, batch_size: int
     ) -> tuple[list[list[float]], list[bool]]:
         """Return the softmax probabilities of the wanted labels for each judgement, and whether each was cut.
 
         `pair` is the one text of premise and claim, `None` for a model that reads them as two texts.
         """
         if pair is None:
-            pairs: list[Any] = [(judgement.premise, judgement.claim) for judgement in asked]
+            pairs: list[Any] = [(judgement.premise, judgement.claim) for judgement in judgements]
             found = self.model.predict(
                 pairs, apply_softmax=True, batch_size=batch_size, show_progress_bar=False
             )
         else:
-            pairs = [filled(pair, {"premise": one.premise, "claim": one.claim}) for one in asked]
+            pairs = [filled(pair, {"premise": one.premise, "claim": one.claim}) for one in judgements]
             found = [self._of_one_text(text) for text in pairs]
         tokens = self.model.tokenizer(pairs, truncation=False, verbose=False)["input_ids"]
         cut = [len(ids) > self.max_tokens for ids in tokens]

@@ -38,8 +38,8 @@ def fitted(tokenizer: Any, write: Callable[[str], str], premise: str, most: int)
         )["offset_mapping"]
     ]
     # a cut can change how the last word is split into tokens, so a few more may have to go
-    for kept in range(len(ends) - over, 0, -1):
-        text = write(premise[: ends[kept - 1]])
+    for count in range(len(ends) - over, 0, -1):
+        text = write(premise[: ends[count - 1]])
         if _tokens(tokenizer, text) <= most:
             return text, True
     return write(""), True
