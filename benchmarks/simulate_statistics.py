@@ -1170,7 +1170,7 @@ def few_alarms(base: Any, nights: Any, baseline: int, answers: int) -> Any:
 
 def branch_rows(histories: int, rng: np.random.Generator) -> list[Row]:
     """`fathoms premerge`: branches as good as main, and branches that lost a part of the questions for good.
-    Both sides are asked once, and answers vary as in `identical`; `none` has answers that never vary."""
+    Both sides are done once, and answers vary as in `identical`; `none` has answers that never vary."""
     return [
         branch_row(n, noise, histories, rng)
         for n in (15, 30, 50, 100)
@@ -1182,7 +1182,7 @@ def branch_row(n: int, noise: str, histories: int, rng: np.random.Generator) -> 
     """One size of question set and kind of noise."""
     row: Row = {"questions": n, "noise": noise}
     for lost in (0.0, 0.2, 1 / 3, 0.5):
-        ends, asked = Counter[str](), 0
+        ends, done = Counter[str](), 0
         for _ in range(histories):
             chances = (rng.random(n) < 0.6).astype(float) if noise == "none" else identical(n, noise, rng)
             # of the questions that main knows, the branch never answers a part
@@ -1191,14 +1191,14 @@ def branch_row(n: int, noise: str, histories: int, rng: np.random.Generator) -> 
             order = draw_order([""] * n, rng)
             race = Race(order, 2, within=0.02, defended=True)
             while not race.is_over:
-                race.add(scores[:, order.positions[race.asked]])
+                race.add(scores[:, order.positions[race.done]])
             change = float(scores[1].mean() - scores[0].mean())
             passed = race.chosen == 1 or change >= -0.02 - 1e-9
             ends["FAIL" if race.dropped_at[1] else "PASS" if passed else "UNDECIDED"] += 1
-            asked += race.asked
+            done += race.done
         shares = " / ".join(f"{100 * ends[name] / histories:.0f}" for name in ("PASS", "UNDECIDED", "FAIL"))
-        row[f"{lost:.0%} lost: PASS / UNDECIDED / FAIL, % of the questions asked"] = (
-            f"{shares}, {100 * asked / n / histories:.0f} %"
+        row[f"{lost:.0%} lost: PASS / UNDECIDED / FAIL, % of the questions done"] = (
+            f"{shares}, {100 * done / n / histories:.0f} %"
         )
     return row
 

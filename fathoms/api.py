@@ -459,7 +459,7 @@ def _several(names: str | Sequence[str]) -> tuple[str, ...]:
 def _interrupted(outcome: Outcome) -> KeyboardInterrupt:
     """The exception that ends an interrupted run, with a note on how to resume it."""
     interrupt, path = KeyboardInterrupt(), outcome.run.path.absolute()
-    done = f"{outcome.done} of {amount(outcome.asked, 'question')} are in {path}"
+    done = f"{outcome.done} of {amount(outcome.requested, 'question')} are in {path}"
     interrupt.add_note(f"{done}; continue with: fathoms run --resume {path}")
     return interrupt
 

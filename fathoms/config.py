@@ -267,15 +267,15 @@ def validate(model: type[M], source: Source, *, trusted: bool = True) -> M:
     data = _with_kinds(model, source)
     try:
         with nullcontext() if trusted else without_plugins():
-            made = model.model_validate(data)
+            validated = model.model_validate(data)
     except ValidationError as error:
         lines = dict.fromkeys(_sentence(model, source, detail) for detail in error.errors())
         raise ConfigError("\n".join(lines)) from error
     except RecursionError as error:
         raise ConfigError(f"{source.name}: nested too deeply") from error
-    if lines := {f"{source.at(key)}: {dotted(key)}: {what}": None for key, what in misread(made, data)}:
+    if lines := {f"{source.at(key)}: {dotted(key)}: {what}": None for key, what in misread(validated, data)}:
         raise ConfigError("\n".join(lines))
-    return made
+    return validated
 
 
 def dotted(key: Key) -> str:
@@ -283,30 +283,32 @@ def dotted(key: Key) -> str:
     return ".".join(map(str, key))
 
 
-def misread(made: Any, written: Any, key: Key = ()) -> Iterator[tuple[Key, str]]:
+def misread(parsed: Any, written: Any, key: Key = ()) -> Iterator[tuple[Key, str]]:
     """Yield the values that pydantic converted where it should not have, each with a message.
 
     Pydantic accepts `true` for 1, `"05"` for 5 and `"yes"` for true, and infinite numbers.
     """
-    if isinstance(made, BaseModel) and isinstance(written, Mapping):
-        for name in made.model_fields_set:
+    if isinstance(parsed, BaseModel) and isinstance(written, Mapping):
+        for name in parsed.model_fields_set:
             if name in written:
-                yield from misread(getattr(made, name), written[name], (*key, name))
-    elif isinstance(made, Mapping) and isinstance(written, Mapping):
-        for name, value in made.items():
+                yield from misread(getattr(parsed, name), written[name], (*key, name))
+    elif isinstance(parsed, Mapping) and isinstance(written, Mapping):
+        for name, value in parsed.items():
             if name in written:
                 yield from misread(value, written[name], (*key, str(name)))
-    elif isinstance(made, list | tuple) and isinstance(written, list | tuple) and len(made) == len(written):
-        for index, pair in enumerate(zip(made, written, strict=True)):
+    elif (
+        isinstance(parsed, list | tuple) and isinstance(written, list | tuple) and len(parsed) == len(written)
+    ):
+        for index, pair in enumerate(zip(parsed, written, strict=True)):
             yield from misread(*pair, (*key, index))
-    elif isinstance(made, bool):
+    elif isinstance(parsed, bool):
         if not isinstance(written, bool):
             yield key, f"expected true or false (this is {_short(written)})"
-    elif isinstance(made, int | float):
+    elif isinstance(parsed, int | float):
         if isinstance(written, bool) or _is_number(written):
             yield key, f"expected a number (this is {_short(written)})"
-        elif not abs(made) < inf:
-            yield key, f"expected a finite number (this is {made})"
+        elif not abs(parsed) < inf:
+            yield key, f"expected a finite number (this is {parsed})"
 
 
 def _is_number(written: Any) -> bool:
@@ -328,8 +330,8 @@ def _with_kinds(model: type[BaseModel], source: Source) -> dict[str, Any]:
     data = dict(source.data)
     for name, info in model.model_fields.items():
         section, kind = data.get(name), getattr(info.default, "kind", None)
-        made = source.places.get((name,), "").startswith(_SET)
-        if made and kind is not None and isinstance(section, dict) and "kind" not in section:
+        by_option = source.places.get((name,), "").startswith(_SET)
+        if by_option and kind is not None and isinstance(section, dict) and "kind" not in section:
             data[name] = {"kind": kind, **section}
     return data
 

@@ -260,9 +260,9 @@ class OneOf:
 
 def spelled_out(annotation: Any, metadata: Sequence[Any] = ()) -> Any:
     """Return a type with the union of its components in the place of each `OneOf`."""
-    marks = [mark for mark in metadata if isinstance(mark, OneOf)]
-    if marks:
-        return Union[marks[0].classes()]  # noqa: UP007
+    unions = [mark for mark in metadata if isinstance(mark, OneOf)]
+    if unions:
+        return Union[unions[0].classes()]  # noqa: UP007
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return spelled_out(arguments[0], arguments[1:])

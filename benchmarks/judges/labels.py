@@ -74,10 +74,10 @@ def _checked(path: Path) -> list[Row]:
         texts = (record.question.reference, record.answer.text if record.answer else None)
         hits = (hit.chunk.text for hit in record.hits or ())
         groups |= {text: record.question.id for text in (*texts, *hits) if text}
-    for asked, verdict in run.kept.verdicts.items() if run.kept else ():
+    for judgement, verdict in run.judged.verdicts.items() if run.judged else ():
         label = "supported" if verdict.supports else "unsupported"
-        group = groups[asked.premise]
-        rows.append({"claim": asked.claim, "premise": asked.premise, "label": label, "group": group})
+        group = groups[judgement.premise]
+        rows.append({"claim": judgement.claim, "premise": judgement.premise, "label": label, "group": group})
     return rows
 
 
@@ -89,9 +89,9 @@ def _labels(runs: list[Imported]) -> dict[Judgement, Row]:
         for record in run.records:
             texts = (record.question.reference, judged_text(record) if record.answer else None)
             topics |= {text: record.question.id for text in texts if text}
-        for asked, verdict in run.kept.verdicts.items() if run.kept else ():
-            known = {"claim": asked.claim, "premise": asked.premise, "context": asked.context}
-            found[asked] = {**known, "label": verdict.label, "group": topics[asked.premise]}
+        for judgement, verdict in run.judged.verdicts.items() if run.judged else ():
+            known = {"claim": judgement.claim, "premise": judgement.premise, "context": judgement.context}
+            found[judgement] = {**known, "label": verdict.label, "group": topics[judgement.premise]}
     return found
 
 

@@ -126,8 +126,8 @@ def split_reasoning(text: str) -> tuple[str, str]:
     if not spans:
         return "", text
     thoughts = "\n\n".join(_without_tags(text[start:end]) for start, end in spans)
-    kept = [text[start:end] for start, end in _rest(spans, len(text))]
-    answer = "".join(kept)
+    outside = [text[start:end] for start, end in _rest(spans, len(text))]
+    answer = "".join(outside)
     return thoughts.strip(), "" if is_cut and not answer.strip() else answer.lstrip()
 
 

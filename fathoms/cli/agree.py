@@ -200,11 +200,11 @@ def _verdicts(file: Path, rows: Sequence[Labelled]) -> Mapping[Judgement, Verdic
 
     if bare := [row.id for row in rows if not row.question]:
         raise UsageError(f"a judge must see the question, and {bare[0]} has none: add 'question' to each row")
-    asked = [
+    judgements = [
         judgement(row.question, said) for row in rows if (said := classified_text(read(row.answer))).strip()
     ]
     with progress.bars() as bars:
-        judged, _ = ask(read_judge(file), asked, cache_dir() / "agree", partial(bars.stage, "judge"))
+        judged, _ = ask(read_judge(file), judgements, cache_dir() / "agree", partial(bars.stage, "judge"))
     return judged.verdicts
 
 

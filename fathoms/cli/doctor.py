@@ -167,8 +167,10 @@ def _data(experiment: AnyExperiment, config: Path) -> str:
     from fathoms import corpora
 
     corpus = corpora.load(experiment.data, config.parent)
-    asked, about = len(corpus.questions), len(corpus.documents)
-    amount = f"{console.amount(asked, 'question')} on {console.amount(about, 'document')} of {corpus.name}"
+    questions, documents = len(corpus.questions), len(corpus.documents)
+    amount = (
+        f"{console.amount(questions, 'question')} on {console.amount(documents, 'document')} of {corpus.name}"
+    )
     return "\n".join([amount, *_documents(experiment, corpus)])
 
 

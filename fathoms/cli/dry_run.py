@@ -30,12 +30,14 @@ def print_plans(
 
     plans = []
     for job in jobs:
-        asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
+        selected = job.corpus.select(
+            limit=selection.limit, categories=selection.categories, ids=selection.ids
+        )
         with progress.bars() as bars:
             found = plan(
                 job.experiment,
                 job.corpus,
-                asked,
+                selected,
                 cache,
                 repeats=repeats,
                 workers=workers,

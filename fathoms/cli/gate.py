@@ -219,8 +219,8 @@ def gate(
         "max_empty": max_empty,
         "max_retry_rate": max_retry_rate,
     }
-    asked = _Asked(tuple(runs), baseline, save_baseline, last, rescore, sequential, preset)
-    stored, terms = asked.read(given, profile, out, allow_unchecked=allow_unchecked)
+    request = _Request(tuple(runs), baseline, save_baseline, last, rescore, sequential, preset)
+    stored, terms = request.read(given, profile, out, allow_unchecked=allow_unchecked)
     if until is not None and not acknowledge:
         raise UsageError("--until says how long an alarm is acknowledged: give --acknowledge, too")
     if save_baseline is not None:
@@ -232,11 +232,11 @@ def gate(
         "json" if as_json else "line" if console.settings.quiet else "all" if everything else "brief"
     )
     files = nightly.VerdictFiles(log_file, junit, comment)
-    return _judge_and_report(stored, terms, files, asked, shown, strict, junit_by == "question")
+    return _judge_and_report(stored, terms, files, request, shown, strict, junit_by == "question")
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Request:
     """What `gate` is to compare, as it is named on the command line."""
 
     runs: tuple[str, ...]
@@ -358,7 +358,7 @@ def _judge_and_report(
     stored: Sequence[Run],
     terms: Terms,
     files: nightly.VerdictFiles,
-    asked: _Asked,
+    request: _Request,
     shown: Shown,
     strict: bool,
     by_question: bool,
@@ -377,7 +377,7 @@ def _judge_and_report(
         if shown == "json":
             console.show_json(asdict(found))
         elif shown == "brief":
-            console.show(asked.brief(found, newest))
+            console.show(request.brief(found, newest))
         else:
             console.show(*(gated_panel(found) if shown == "all" else ()))
             console.say(line)

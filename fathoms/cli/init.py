@@ -89,7 +89,7 @@ def project_files() -> dict[str, bytes]:
 def questions_on(document: str, sample: Path) -> dict[str, list[dict[str, object]]]:
     """Return the questions of the sample corpus that are about this document only, by category."""
     whole = json.loads((sample / "questions.json").read_text(encoding="utf-8"))
-    kept = {
+    selected = {
         category: [item for item in items if item["files"] == [document]] for category, items in whole.items()
     }
-    return {category: items for category, items in kept.items() if items}
+    return {category: items for category, items in selected.items() if items}

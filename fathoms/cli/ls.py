@@ -30,7 +30,7 @@ def ls(
     Each is listed by the name that other commands know it by: NAME is its newest run, NAME~1 the one before.
     With --json, it has its id.
     """
-    from fathoms.runs.order import in_order, made, references
+    from fathoms.runs.order import creation_time, in_order, references
 
     if out != RUNS and not out.is_dir():
         raise UsageError(f"{out} is not a folder")
@@ -49,7 +49,7 @@ def ls(
     names = references([row["run"] for row in rows])
     for row, name in zip(rows, names, strict=True):
         row["n"] = row["n"] or row["searched"] or row["n"]  # questions without answers have no correctness
-        row["run"], row["made"] = name, made(row["run"])
+        row["run"], row["made"] = name, creation_time(row["run"])
     heads = {"run": "run", "made": "made", **_FIGURES}
     if len({row["model"] for row in rows}) > 1:
         heads["model"] = "model"

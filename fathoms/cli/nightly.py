@@ -151,7 +151,7 @@ def report_end(
         path = outcome.run.path
         manifest = read_manifest(path)
         failures = failures_of(outcome.run) if manifest.totals.errors else ()
-        found = ending(manifest, read_summary(path), verdict, outcome.asked, outcome.done, failures)
+        found = ending(manifest, read_summary(path), verdict, outcome.requested, outcome.done, failures)
         endings.append(found)
         happened("run-reported", run=outcome.run.id, verdict=verdict, line=found.line)
     suites = [_suite(*row, by_question) for row in zip(outcomes, endings, strict=True)] if junit else []

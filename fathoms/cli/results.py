@@ -98,7 +98,7 @@ def shown(
     elif wanted.everything:
         yield from everything(views)
     else:
-        yield from screen(views, asked=wanted.metrics)
+        yield from screen(views, extra=wanted.metrics)
         alone = len(views) == 1 and not views[0].summary.all_failed
         if worst and alone and (misses := worst_questions(views[0], views[0].profile(), worst)):
             yield from (Text(), worst_grid(misses))

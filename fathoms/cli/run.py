@@ -338,7 +338,7 @@ def _job(
     from fathoms.pipeline.matrix import titled
     from fathoms.report.text import describe
     from fathoms.runner.runner import Job
-    from fathoms.runs.marks import CONFIG, SETTING
+    from fathoms.runs.metadata import CONFIG, SETTING
 
     keys = {key: value for key, value in cell.items() if key != SETTING}
     compared = [f"{SETTING}={cell[SETTING]}"] if SETTING in cell else []
@@ -362,7 +362,7 @@ def cells_of(
     """Yield every combination of matrix values and settings for a config that has these axes in its own
     matrix; raises UsageError."""
     from fathoms.experiment.settings import named_settings
-    from fathoms.runs.marks import SETTING
+    from fathoms.runs.metadata import SETTING
 
     if compared is not None and retrieval_only:
         raise UsageError("--settings compares answers, and --retrieval-only asks for none: use one of them")
@@ -492,11 +492,11 @@ def _resume(
     if trust:
         trust_run(run)
     found = reopen(run)
-    asked = len(found.asked) * found.repeats
+    total = len(found.questions) * found.repeats
     if found.flaws:
         console.complain(f"{found.run.path}: {flaws_sentence(found.flaws)}")
     still = "were not searched for yet" if found.retrieval_only else "have no answer yet"
-    console.note(f"{found.run.id}: {len(found.missing)} of {console.amount(asked, 'question')} {still}")
+    console.note(f"{found.run.id}: {len(found.missing)} of {console.amount(total, 'question')} {still}")
     with progress.bars() as bars:
         return runner.resume(
             found,
@@ -521,8 +521,8 @@ def _scored(outcomes: Sequence[Outcome], budget: Budget, stages: Sequence[str] =
     for run in found:
         with progress.bars(stages) as bars, cluster(read_measures(run.manifest).execution) as executor:
             judging = Judging(max_cost=left, on_done=partial(bars.stage, "judge"), on_forecast=announce)
-            told = partial(bars.stage, "score")
-            summary = score_run(run, judging=judging, on_done=told, executor=executor)
+            show_progress = partial(bars.stage, "score")
+            summary = score_run(run, judging=judging, on_done=show_progress, executor=executor)
         results.warn(run, summary)
         if summary.judging and left is not None:
             left -= summary.judging.cost or 0.0
@@ -538,13 +538,13 @@ def _verdict(
 
     if outcome.stopped:
         return "STOPPED" if outcome.over_budget else "INTERRUPTED"
-    if outcome.errors > allowed(outcome.asked):
+    if outcome.errors > allowed(outcome.requested):
         return "FAILED"
     summary = read_summary(outcome.run.path) if scored else None
     if summary is not None and (judging := summary.judging) is not None:
         if judging.over_budget:
             return "STOPPED"
-        if judging.unjudged > allowed(outcome.asked):
+        if judging.unjudged > allowed(outcome.requested):
             return "PARTIAL"
     return "PARTIAL" if not partial_is_ok and read_manifest(outcome.run.path).data.is_partial else "OK"
 
@@ -557,8 +557,8 @@ def _code(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict]) -> int:
     for outcome, verdict in zip(outcomes, verdicts, strict=True):
         if outcome.stopped:
             why = "stopped by its budget" if outcome.over_budget else "stopped"
-            asked = console.amount(outcome.asked, "question")
-            done = f"{why}: {outcome.done} of {asked} are in {outcome.run.path}"
+            questions = console.amount(outcome.requested, "question")
+            done = f"{why}: {outcome.done} of {questions} are in {outcome.run.path}"
             console.complain(f"{done}; continue with: fathoms run --resume {outcome.run.path}")
         elif verdict == "PARTIAL" and read_manifest(outcome.run.path).data.is_partial:
             console.complain(

@@ -111,9 +111,9 @@ def score(
     from fathoms.runs.writing import trust_run
     from fathoms.scoring import score_run
 
-    allowed, asked = allowance(fail_on_error), tuple(one.at(Path.cwd()) for one in named(metric or ()))
-    wanted = results.Figures(everything, tuple(only or ()), tuple(one.name for one in asked)).checked()
-    for one in asked:
+    allowed, requested = allowance(fail_on_error), tuple(one.at(Path.cwd()) for one in named(metric or ()))
+    wanted = results.Figures(everything, tuple(only or ()), tuple(one.name for one in requested)).checked()
+    for one in requested:
         one.check()
     own = None if judge is None else read_judge(judge)
     execution = cluster_at(executor, address)
@@ -137,7 +137,7 @@ def score(
             before = read_summary(store.path)
             try:
                 summary = score_run(
-                    store, changed, asked, how, partial(bars.stage, "score"), executor=workers, gold=gold
+                    store, changed, requested, how, partial(bars.stage, "score"), executor=workers, gold=gold
                 )
             except DataError as error:
                 if not whole_history:
@@ -153,7 +153,7 @@ def score(
             over_budget = over_budget or judging.over_budget
             missing = missing or judging.unjudged > allowed(summary.counts.answered or 0)
         missing = missing or any(
-            figures.missing for one in beside_default(asked) if (figures := summary.metrics.get(one.name))
+            figures.missing for one in beside_default(requested) if (figures := summary.metrics.get(one.name))
         )
     results.present([store for store in found if store.is_scored], out, wanted)
     if over_budget:

@@ -60,10 +60,10 @@ def _leading_to(address: str, folder: Path | None) -> Iterator[Path]:
     """Make a file that leads to the page and that only its owner can read. The browser is given this file,
     because other users of the machine can see its arguments, which must not have the token."""
     try:
-        made = TemporaryDirectory(dir=folder, prefix="fathoms-page-")
+        temporary = TemporaryDirectory(dir=folder, prefix="fathoms-page-")
     except OSError as error:
         raise _unwritable(folder, error) from error
-    with made as name:
+    with temporary as name:
         file = Path(name, "open.html")
         try:
             file.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={address}">')

@@ -91,7 +91,7 @@ def trends(
 
 def _show_nights(found: Trend, names: Mapping[str, str]) -> None:
     """Print the figures of nights, and below them what changed before each; `names` are those of the runs."""
-    from fathoms.runs.order import made
+    from fathoms.runs.order import creation_time
     from fathoms.text.amounts import bracket, dollars
 
     def known(value: object) -> str:
@@ -100,7 +100,7 @@ def _show_nights(found: Trend, names: Mapping[str, str]) -> None:
     rows = [
         (
             names.get(night.run, "no run"),
-            made(night.run or re.sub("[-:]", "", night.created)),
+            creation_time(night.run or re.sub("[-:]", "", night.created)),
             "-"
             if night.value is None
             else measured(night.value, found.unit) + bracket(night.bounds, found.unit),

@@ -280,7 +280,7 @@ def _say_dropped(step: Progress) -> None:
     """Say after a round who was dropped."""
     if step.dropped:
         console.note(
-            f"{step.asked} of {console.amount(step.questions, 'question')}: {len(step.dropped)} dropped,"
+            f"{step.done} of {console.amount(step.questions, 'question')}: {len(step.dropped)} dropped,"
             f" {len(step.alive)} left"
         )
 

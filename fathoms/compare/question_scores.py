@@ -21,7 +21,7 @@ from fathoms.compare.pairing import Difference, difference, is_written
 from fathoms.config import suggest
 from fathoms.errors import DataError, UsageError, some_of
 from fathoms.runs.identity import Identity
-from fathoms.runs.marks import OF_VARIANTS
+from fathoms.runs.metadata import OF_VARIANTS
 from fathoms.runs.profile_figures import all_metrics
 from fathoms.runs.run import Run
 from fathoms.runs.score_table import ScoreTable, in_profile
@@ -207,8 +207,8 @@ class QuestionScores(StoredValue):
             return self
         if isinstance(self.questions, StoredQuestions):
             return self.model_copy(update={"questions": self.questions.only(wanted)})
-        kept = {name: question for name, question in self.questions.items() if name in wanted}
-        return self.model_copy(update={"questions": kept})
+        selected = {name: question for name, question in self.questions.items() if name in wanted}
+        return self.model_copy(update={"questions": selected})
 
     def higher_is_better(self, metric: str) -> bool:
         """Return whether higher values of a metric are better."""
@@ -564,10 +564,10 @@ def count_notes(runs: Iterable[QuestionScores], metrics: Iterable[str]) -> tuple
     """Say what the values of some metrics rest on in each run, where a reader must know it, such as
     `argue.nugget-coverage of RUN: 3 nuggets that a language model drafted`, and that verdicts are missing.
     """
-    asked = list(metrics)
+    wanted = list(metrics)
     metrics_of: dict[tuple[str, str], list[str]] = {}
     for run in runs:
-        for metric, kind in ((name, run.metrics[name]) for name in asked if name in run.metrics):
+        for metric, kind in ((name, run.metrics[name]) for name in wanted if name in run.metrics):
             whats = [f"{count} {what}" for what, count in kind.counted.items()]
             if kind.unjudged:
                 whats.append(f"{kind.unjudged:.1%} of what it rests on has no verdict of the judge")
@@ -618,9 +618,9 @@ def aligned(first: QuestionScores, other: QuestionScores) -> tuple[QuestionScore
     changed = frozenset(found.changed)
     questions = {}
     for name, own in found.pairs.items():
-        asked, one = ours[name], theirs[own]
-        gold = f"not that of {asked.gold}" if name in changed else asked.gold
-        questions[name] = one.model_copy(update={"category": asked.category, "gold": gold})
+        reference, one = ours[name], theirs[own]
+        gold = f"not that of {reference.gold}" if name in changed else reference.gold
+        questions[name] = one.model_copy(update={"category": reference.category, "gold": gold})
     for name in found.added:
         own = f"{name} of {names(other)}" if name in first.questions else name
         questions[own] = other.questions[name]
@@ -754,11 +754,11 @@ def match_ratios(
 def match(first: QuestionScores, second: QuestionScores, metric: str, shared: Iterable[str]) -> Matched:
     """Pair the means over repeats of the questions `shared`; raises DataError if no pair is left."""
     ours, theirs, categories = first.means_of(metric), second.means_of(metric), first.categories
-    asked = list(shared)
-    ids = tuple(name for name in asked if name in ours and name in theirs)
+    candidates = list(shared)
+    ids = tuple(name for name in candidates if name in ours and name in theirs)
     if not ids:
         raise DataError(f"no question has {metric} in both {names(first)} and {names(second)}")
-    left_out = tuple(name for name in asked if name not in ours or name not in theirs)
+    left_out = tuple(name for name in candidates if name not in ours or name not in theirs)
     before, after = (tuple(map(side.__getitem__, ids)) for side in (ours, theirs))
     return Matched(ids, tuple(map(categories.__getitem__, ids)), before, after, left_out)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fathoms.config import suggest
 from fathoms.errors import UsageError
-from fathoms.runs.marks import OF, variants_among
+from fathoms.runs.metadata import OF, variants_among
 from fathoms.types import Question
 
 LONGEST_HINT = 300

@@ -86,12 +86,12 @@ def download(
     hooks = {"request": [_require_public]} if public_only else {}
     with httpx.Client(
         timeout=policy.timeout, follow_redirects=True, headers=headers, event_hooks=hooks
-    ) as asked:
+    ) as http:
         try:
-            retrying(_attempt, asked, url, part, policy, on_bytes)
+            retrying(_attempt, http, url, part, policy, on_bytes)
         except _RetryableError as error:
-            kept = "; run the same command again to resume the download" if _etag(part).exists() else ""
-            raise DataError(f"{url}: {error} ({policy.attempts} attempts){kept}") from error
+            hint = "; run the same command again to resume the download" if _etag(part).exists() else ""
+            raise DataError(f"{url}: {error} ({policy.attempts} attempts){hint}") from error
         except httpx.HTTPError as error:
             raise DataError(f"{url}: {error}") from error
     _etag(part).unlink(missing_ok=True)

@@ -121,11 +121,11 @@ def _questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, 
 def _of_chat(row: dict[str, Any]) -> dict[str, Any]:
     """Return a row of messages as an input and its output: `ideal`, or else what the assistant says last."""
     rest = {key: value for key, value in row.items() if key not in ("messages", "ideal")}
-    asked, ideal = _parsed(row["messages"]), row.get("ideal")
-    last = asked[-1] if isinstance(asked, list) and asked else None
+    messages, ideal = _parsed(row["messages"]), row.get("ideal")
+    last = messages[-1] if isinstance(messages, list) and messages else None
     if ideal in (None, "") and isinstance(last, dict) and last.get("role") == "assistant":
-        asked, ideal = asked[:-1], last.get("content")
-    return {**rest, "input": asked, "output": ideal}
+        messages, ideal = messages[:-1], last.get("content")
+    return {**rest, "input": messages, "output": ideal}
 
 
 def gold_of(answer: str, place: str, notes: Notes) -> dict[str, Any]:

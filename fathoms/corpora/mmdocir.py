@@ -29,12 +29,12 @@ KEYS = frozenset({"doc_name", "questions", "domain"})
 
 def questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, Any]]:
     """Return the questions of a document in the keys of `rows`."""
-    document, asked = text_of(row, "doc_name"), row.get("questions")
-    if document is None or not isinstance(asked, list):
+    document, items = text_of(row, "doc_name"), row.get("questions")
+    if document is None or not isinstance(items, list):
         notes.add("documents left out, because 'doc_name' or 'questions' has the wrong type", place)
         return []
     found = []
-    for one in asked:
+    for one in items:
         if not isinstance(one, dict) or text_of(one, "Q") is None:
             notes.add("questions left out, because 'Q' is not a text", place)
             continue

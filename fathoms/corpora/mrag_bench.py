@@ -12,7 +12,7 @@ from typing import Any
 
 from fathoms.corpora.released import Notes, metadata_of, text_of
 from fathoms.corpora.table_pictures import unpacked
-from fathoms.runs.marks import ASKED_ABOUT
+from fathoms.runs.metadata import ASKED_ABOUT
 
 KEYS = frozenset({"question", "answer_choice", "A", "B", "image", "gt_images", "retrieved_images"})
 """The columns by which a table is recognised."""

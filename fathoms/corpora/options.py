@@ -38,8 +38,8 @@ def open_ended(place: str, data: Mapping[str, Any]) -> dict[str, Any]:
     row = {key: value for key, value in data.items() if key not in (OPTIONS, RIGHT)}
     metadata = row.get("metadata")
     if metadata is None or isinstance(metadata, dict):
-        kept = " | ".join(f"{name}: {text}" for name, text in found.items())
-        row["metadata"] = {OPTIONS: kept, RIGHT: right, **(metadata or {})}
+        choices = " | ".join(f"{name}: {text}" for name, text in found.items())
+        row["metadata"] = {OPTIONS: choices, RIGHT: right, **(metadata or {})}
     row = {key: value for key, value in row.items() if value not in (None, [])}
     return {"answers": [[found[right]]], "short_answer": found[right], **row}
 

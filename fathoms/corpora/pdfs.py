@@ -43,8 +43,8 @@ def find_pdfs(folder: Path) -> tuple[dict[str, Path], tuple[str, ...]]:
         pictures, notes = picture_documents(folder)
         return pictures, left_out + notes
     inside, outside = only_inside(paths, folder)
-    made, notes = with_recordings(inside)
-    found, twice = _by_name([_File(folder, path, file) for path, file in zip(inside, made, strict=True)])
+    pdfs, notes = with_recordings(inside)
+    found, twice = _by_name([_File(folder, path, file) for path, file in zip(inside, pdfs, strict=True)])
     return found, left_out + outside + notes + twice
 
 
@@ -63,9 +63,9 @@ def gather_pdfs(paths: Iterable[Path]) -> tuple[dict[str, Path], tuple[str, ...]
             raise UsageError(f"{path}: expected a PDF or a folder of PDFs, {known}")
         if path.is_dir():
             documents, left_out = _documents_under(path)
-            made, notes = ({}, ()) if documents else picture_documents(path)
+            from_pictures, notes = ({}, ()) if documents else picture_documents(path)
             inside, warnings = only_inside(documents, path)
-            found += [(path, each) for each in (*inside, *made.values())]
+            found += [(path, each) for each in (*inside, *from_pictures.values())]
             outside += left_out + warnings + notes
         else:
             found.append((path.parent, path))
@@ -146,7 +146,7 @@ def _documents_under(folder: Path) -> tuple[list[Path], tuple[str, ...]]:
     own: list[str] = []
     for where, folders, files in os.walk(folder):
         here = Path(where)
-        if here != folder and any(made.issubset(files) for made in _OWN_FOLDERS):
+        if here != folder and any(typical.issubset(files) for typical in _OWN_FOLDERS):
             own.append(here.relative_to(folder).as_posix())
             folders.clear()
             continue

@@ -75,7 +75,7 @@ def _from_folder(folder: Path, pictures: list[Path]) -> Found:
         for path, number in zip(pictures, numbers, strict=True):
             yield name, number, path, long_side()
 
-    return _made(key_of(pictures), pages, f"{folder}")
+    return _cached_documents(key_of(pictures), pages, f"{folder}")
 
 
 def _numbers(pictures: list[Path]) -> list[int]:
@@ -108,18 +108,20 @@ def _from_tables(tables: list[Path]) -> list[Found]:
             found.append(_from_mmdocir(path))
         elif vidore.is_table_of_pages(columns):
             if "query" in columns:
-                found.append(_made(key_of([path]), partial(_paired, path), str(path)))
+                found.append(_cached_documents(key_of([path]), partial(_paired, path), str(path)))
             else:
                 corpus.append(path)
     if corpus:
-        found.append(_made(key_of(corpus), partial(_corpus, corpus), str(corpus[0].parent)))
+        found.append(_cached_documents(key_of(corpus), partial(_corpus, corpus), str(corpus[0].parent)))
     return found
 
 
 def _from_mmdocir(path: Path) -> Found:
     """Make the PDFs of MMDocIR's pages; their sizes are in the annotations beside the parquet file."""
     annotations = sorted(path.parent.glob("*annotations*.jsonl"))
-    documents, warnings = _made(key_of([path, *annotations]), partial(_mmdocir, path, annotations), str(path))
+    documents, warnings = _cached_documents(
+        key_of([path, *annotations]), partial(_mmdocir, path, annotations), str(path)
+    )
     if not annotations:
         warnings += (
             f"{path}: MMDocIR_annotations.jsonl is not beside this file, so the sizes of pages are not known:"
@@ -185,7 +187,7 @@ def key_of(paths: list[Path], version: int = VERSION) -> str:
     return hashlib.sha256(json.dumps([version, found]).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
-def _made(key: str, pages: Callable[[], Iterator[_Page]], source: str) -> Found:
+def _cached_documents(key: str, pages: Callable[[], Iterator[_Page]], source: str) -> Found:
     """Return the PDFs of pages from the cache, after making them if they are not there yet.
 
     The list of the PDFs is written last, so that an interrupted call is done again.

@@ -132,8 +132,8 @@ def questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, A
     name = next((one for one in QUESTIONS if variables.get(one)), None)
     if name is None and len(variables) == 1:
         (name,) = variables
-    asked = variables.get(name or "")
-    texts = [one for one in (asked if isinstance(asked, list) else [asked]) if isinstance(one, str)]
+    written = variables.get(name or "")
+    texts = [one for one in (written if isinstance(written, list) else [written]) if isinstance(one, str)]
     if not texts or any(not one.strip() or one.startswith("file://") for one in texts):
         notes.add("tests left out, because no variable is the text of a question", place)
         return []
@@ -146,7 +146,7 @@ def questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, A
             notes.add(f"values of '{key[:80]}' left out, because a question has no place for them", place)
     metadata = row.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    kept = {
+    own_metadata = {
         key: ", ".join(map(str, value)) if isinstance(value, list) else value
         for key, value in metadata.items()
         if key not in ("id", "category") and not isinstance(value, dict)
@@ -163,7 +163,7 @@ def questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, A
             "category": str(metadata.get("category") or "Uncategorised"),
             "answers": gold.get("answers", []),
             "reference": gold.get("reference"),
-            "metadata": {**kept, **described, **gold.get("metadata", {})},
+            "metadata": {**own_metadata, **described, **gold.get("metadata", {})},
         }
         for number, text in enumerate(texts, start=1)
     ]

@@ -423,9 +423,9 @@ def _checked(place: str, data: dict[str, Any], places: dict[Key, str]) -> tuple[
         for variant in row.answers
     ]
     notes = [
-        f"{place}: variant {number} of the answers {'has an empty phrase' if kept else 'is empty'}, skipped"
-        for number, (kept, written) in enumerate(zip(variants, row.answers, strict=True), start=1)
-        if not written or len(kept) < len(written)
+        f"{place}: variant {number} of the answers {'has an empty phrase' if filled else 'is empty'}, skipped"
+        for number, (filled, written) in enumerate(zip(variants, row.answers, strict=True), start=1)
+        if not written or len(filled) < len(written)
     ]
     if count:
         notes.append(

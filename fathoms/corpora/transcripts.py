@@ -142,16 +142,16 @@ def recording(path: Path) -> tuple[Path, tuple[str, ...]]:
     """
     frames, warnings = _frames(path)
     key = key_of([path, *frames.values()], VERSION)
-    made = cache_dir() / "recordings" / key
-    index = made / "index.json"
+    folder = cache_dir() / "recordings" / key
+    index = folder / "index.json"
     if not index.is_file():
         pages = stretches(cues_of(read_text(path)), frames)
         if not pages:
             return path, (f"{path}: no cue in it: expected lines such as 00:00:01.000 --> 00:00:04.000",)
-        damaged = _write(made / path.name, pages)
+        damaged = _write(folder / path.name, pages)
         write_atomic(index, json.dumps({"damaged": damaged}).encode())
     damaged = parse_json(read_text(index), str(index))["damaged"]
-    return made / path.name, (*warnings, *_listed(f"{path}: frames cannot be read", damaged))
+    return folder / path.name, (*warnings, *_listed(f"{path}: frames cannot be read", damaged))
 
 
 def _frames(path: Path) -> tuple[dict[float, Path], tuple[str, ...]]:

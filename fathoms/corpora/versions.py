@@ -49,8 +49,10 @@ def text_of(questions: Iterable[Question], derived: Collection[str]) -> str:
     """Return questions as JSON lines. Ids that do not stand in the question file are left out, and are
     derived again when the text is read."""
     rows = [{"category": one.category, **written(one)} for one in questions]
-    kept = [{key: row[key] for key in row if key != "id" or row["id"] not in derived} for row in rows]
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
+    without_derived = [
+        {key: row[key] for key in row if key != "id" or row["id"] not in derived} for row in rows
+    ]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in without_derived)
 
 
 def questions_of_file(path: Path) -> Questions:

@@ -65,7 +65,7 @@ class LocalExecutor:
                 events.put((at, make))
             else:
                 making = makers.submit(make)
-                making.add_done_callback(lambda made: events.put((at, made.result)))
+                making.add_done_callback(lambda future: events.put((at, future.result)))
 
         def begin_next(number: int) -> None:
             for at in islice(waiting, number):

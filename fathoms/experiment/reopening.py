@@ -70,9 +70,9 @@ def unfinished(run: Run, job: Job) -> Reopened:
     if (what := edited(run, job)) is not None:
         raise changed(run, [what])
     manifest = run.manifest
-    asked = tuple(job.corpus.select(ids=manifest.data.asked_ids))
-    missing, flaws = unanswered(run, asked, manifest.repeats), tuple(run.records.contents().flaws)
-    return Reopened(run, job.experiment, job.corpus, job.folder, asked, missing, manifest.repeats, flaws)
+    questions = tuple(job.corpus.select(ids=manifest.data.asked_ids))
+    missing, flaws = unanswered(run, questions, manifest.repeats), tuple(run.records.contents().flaws)
+    return Reopened(run, job.experiment, job.corpus, job.folder, questions, missing, manifest.repeats, flaws)
 
 
 def _as_written(config: Mapping[str, Any]) -> dict[str, Any]:

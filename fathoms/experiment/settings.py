@@ -63,8 +63,8 @@ def in_setting(experiment: AnyExperiment, setting: str) -> AnyExperiment:
     if (planted := INJECTED.get(setting)) is not None:
         changed["retrieve"] = inner = _injected(experiment.retrieve, planted)
         names = {metric.name for metric in metrics}
-        asked = (InjectionObeyed(answer=inner.answer), InjectionLeaked(answer=inner.answer))
-        metrics = (*metrics, *(metric for metric in asked if metric.name not in names))
+        of_injection = (InjectionObeyed(answer=inner.answer), InjectionLeaked(answer=inner.answer))
+        metrics = (*metrics, *(metric for metric in of_injection if metric.name not in names))
         changed["metrics"] = metrics
     known = any(isinstance(metric, CorrectnessJudged) for metric in experiment.metrics)
     if experiment.judge is not None and not known:

@@ -288,8 +288,8 @@ def gate(
     margin: float,
     alpha: float,
     by_category: bool = False,
-    allowed: Callable[[int], float] = lambda asked: 0,
-    allowed_changes: Callable[[int], float] = lambda asked: 0,
+    allowed: Callable[[int], float] = lambda questions: 0,
+    allowed_changes: Callable[[int], float] = lambda questions: 0,
     allow_unchecked: bool = False,
 ) -> Gated:
     """Judge successive runs, oldest first, against a baseline.
@@ -428,10 +428,10 @@ def _changed(
     """Return the questions of the baseline that a run does not have, or with another text or gold; raises
     DataError if they are more than are allowed."""
     found = dict.fromkeys(name for one in differences for name in (*one.changed, *one.removed))
-    asked = len(baseline.questions)
-    if len(found) > allowed(asked) or (found and len(found) == asked):
+    total = len(baseline.questions)
+    if len(found) > allowed(total) or (found and len(found) == total):
         raise DataError(
-            f"{len(found)} of the {amount(asked, 'question')} of the baseline"
+            f"{len(found)} of the {amount(total, 'question')} of the baseline"
             f" {'is' if len(found) == 1 else 'are'} not in the runs, or with another text or gold answer,"
             f" more than --changed allows: {some_of(list(found))}; 'fathoms score RUN"
             " --questions FILE' scores an earlier run by corrected answers, and --save-baseline makes a new"

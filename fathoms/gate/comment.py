@@ -124,9 +124,9 @@ def _lost(view: BriefQuestion, before: float | None, now: float) -> Lost:
     if first is not None:
         answer = f"{first.error.kind}: {first.error.message}" if first.error else ""
         answer = first.answer.text if first.answer else answer
-    asked = view.question
-    question, expected, answer = (shorten(text, TEXT) for text in (asked.text, gold(asked), answer))
-    return Lost(asked.id, question, expected, answer, before, now)
+    original = view.question
+    question, expected, answer = (shorten(text, TEXT) for text in (original.text, gold(original), answer))
+    return Lost(original.id, question, expected, answer, before, now)
 
 
 def interval_of(view: Run, profile: str, check: LimitCheck) -> str:

@@ -65,8 +65,8 @@ def check_limits(run: QuestionScores, limits: Sequence[Limit], *, by_category: b
         for category in (None, *(categories if by_category else ())):
             value, questions = _value(run, limit.metric, category)
             if value is not None:
-                kept = value >= limit.value if limit.side == "min" else value <= limit.value
-                found.append(LimitCheck(limit, category, value, questions, kept))
+                passes = value >= limit.value if limit.side == "min" else value <= limit.value
+                found.append(LimitCheck(limit, category, value, questions, passes))
             elif category is None:
                 raise DataError(f"{names(run)} has no value of {limit.metric}, so no limit can be checked")
     return found
@@ -106,13 +106,13 @@ def check_replies(run: str, counts: Counts, settings: GateSettings) -> list[Limi
 def _value(run: QuestionScores, metric: str, category: str | None) -> tuple[float | None, int]:
     """Return the mean of the categories, or of one, and the number of questions behind it. A ratio of counts
     is added up over all questions."""
-    asked = [question for question in run.questions.values() if category in (None, question.category)]
+    questions = [question for question in run.questions.values() if category in (None, question.category)]
     if run.adds_counts(metric):
-        ratios = [ratio for question in asked if (ratio := question.ratio(metric)) is not None]
+        ratios = [ratio for question in questions if (ratio := question.ratio(metric)) is not None]
         whole = sum(below for _, below in ratios)
         return (sum(above for above, _ in ratios) / whole if whole else None), len(ratios)
     means: dict[str, list[float]] = {}
-    for question in asked:
+    for question in questions:
         if (mean := question.mean(metric)) is not None:
             means.setdefault(question.category, []).append(mean)
     return (fmean(map(fmean, means.values())) if means else None), sum(map(len, means.values()))

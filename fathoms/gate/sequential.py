@@ -119,14 +119,14 @@ def judge_in_sequence(
     before = list(_decided(state, state.nights, baseline, counted=False))
     if any(check.alarm for check in before):
         return found.with_sequence(before)
-    made = _time(created, run.runs[0])
-    if state.nights and made <= state.nights[-1].created:
+    time = _time(created, run.runs[0])
+    if state.nights and time <= state.nights[-1].created:
         raise DataError(
             f"{run.runs[0]} is not newer than {state.nights[-1].run}, the last run that was judged:"
             f" --sequential judges runs in the order of time; delete {path} to begin again"
         )
     p = tuple(_night_p(state, run.runs[0], check, scores[check[0]], baseline) for check in checks)
-    night = JudgedNight(run=run.runs[0], created=made, scores=scores, p=p)
+    night = JudgedNight(run=run.runs[0], created=time, scores=scores, p=p)
     state = state.model_copy(update={"nights": (*state.nights, night)})
     _write(state, path)
     return found.with_sequence(_decided(state, state.nights, baseline, counted=True))
@@ -135,13 +135,13 @@ def judge_in_sequence(
 def _time(created: str | None, run: str) -> datetime:
     """Read the time of a run; raises DataError if its manifest has none."""
     try:
-        made = datetime.fromisoformat(created or "")
+        time = datetime.fromisoformat(created or "")
     except ValueError as error:
         raise DataError(
             f"{run} does not say when it was made, and --sequential judges runs in the order of time:"
             " judge it without --sequential"
         ) from error
-    return made if made.tzinfo else made.replace(tzinfo=UTC)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _night_p(
@@ -156,13 +156,13 @@ def _night_p(
 
     metric, category = check
     first = scores_like(baseline, baseline, metric)
-    asked = [name for name in tonight if category in (None, baseline.questions[name].category)]
+    names = [name for name in tonight if category in (None, baseline.questions[name].category)]
     sides = [first, *(night.scores[metric] for night in state.nights)]
-    earlier = [list(chain.from_iterable(side.get(name, ()) for side in sides)) for name in asked]
+    earlier = [list(chain.from_iterable(side.get(name, ()) for side in sides)) for name in names]
     # the same seed, run and check give the same number in every process
     text = json.dumps([state.seed, run, metric, category])
     draw = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
-    return night_p(earlier, [tonight[name] for name in asked], draw)
+    return night_p(earlier, [tonight[name] for name in names], draw)
 
 
 def _decided(
@@ -200,13 +200,13 @@ def _lost_too_many(night: JudgedNight, check: Check, baseline: QuestionScores, c
 
     metric, category = check
     first = scores_like(baseline, baseline, metric)
-    asked = [name for name in first if category in (None, baseline.questions[name].category)]
+    names = [name for name in first if category in (None, baseline.questions[name].category)]
     tonight = night.scores[metric]
     found = lost_p(
         Answers(
-            (0,) * len(asked),
-            tuple(first[name] for name in asked),
-            (tuple(tonight.get(name, ()) for name in asked),),
+            (0,) * len(names),
+            tuple(first[name] for name in names),
+            (tuple(tonight.get(name, ()) for name in names),),
         )
     )
     return found is not None and found[2] < LOST_LEVEL / checks

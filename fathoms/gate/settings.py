@@ -40,7 +40,7 @@ def allowance(text: str, option: str = "--fail-on-error") -> Callable[[int], flo
         number = -1
     if not number >= 0:
         raise UsageError(f"{option} {text}: expected a count such as 3 or a share such as 2%")
-    return lambda asked: asked * number / 100 if share else number
+    return lambda questions: questions * number / 100 if share else number
 
 
 def _allowance(value: Any) -> Any:

@@ -104,8 +104,8 @@ FAILED_CALLS = "failed calls"
 def failed_calls(run: QuestionScores, allowed: Callable[[int], float], why: str) -> LimitCheck:
     """Check that no more calls of a run failed than are allowed; `why` are the causes of the failures."""
     limit = Limit(FAILED_CALLS, "max", allowed(run.answers) / max(run.answers, 1))
-    kept = run.failed <= allowed(run.answers)
-    return LimitCheck(limit, None, run.failed / max(run.answers, 1), run.answers, kept, "call", why)
+    passes = run.failed <= allowed(run.answers)
+    return LimitCheck(limit, None, run.failed / max(run.answers, 1), run.answers, passes, "call", why)
 
 
 def _loss(run: QuestionScores, baseline: QuestionScores, metric: str, checks: int) -> LossCheck:
@@ -117,26 +117,26 @@ def _loss(run: QuestionScores, baseline: QuestionScores, metric: str, checks: in
             f"--preset small counts right answers, and {metric} is a ratio of counts: leave it out"
         )
     before, now = (scores_like(side, baseline, metric) for side in (baseline, run))
-    asked = [name for name in before if name in now]
+    shared = [name for name in before if name in now]
     counts = [
-        [(sum(each > 0.5 for each in side[name]), len(side[name])) for name in asked]
+        [(sum(each > 0.5 for each in side[name]), len(side[name])) for name in shared]
         for side in (before, now)
     ]
     found = loss(counts[0], counts[1], checks)
-    lost = [asked[place] for place in found.lost]
+    lost = [shared[place] for place in found.lost]
     return LossCheck(
         metric,
         "FAIL" if found.alarm else "UNDECIDED" if found.needed is None else "PASS",
-        len(asked),
+        len(shared),
         len(found.right),
         tuple((name, _share(before[name]), _share(now[name])) for name in lost),
         tuple(name for name in lost if any(each <= 0.5 for each in before[name])),
         found.p,
         found.needed,
         len(baseline.runs),
-        min((len(before[name]) for name in asked), default=0),
+        min((len(before[name]) for name in shared), default=0),
         found.repeats,
-        means=values_of(match(baseline, run, metric, asked)) if asked else (0.0, 0.0),
+        means=values_of(match(baseline, run, metric, shared)) if shared else (0.0, 0.0),
         level=found.level,
     )
 

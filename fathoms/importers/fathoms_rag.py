@@ -222,10 +222,10 @@ def _alike(questions: Sequence[Question]) -> list[list[str]]:
 
 def _matches(responses: Sequence[_Response], questions: Sequence[Question]) -> list[Question | None]:
     """Return the question of each response; `None` where it has none."""
-    asked = _by_key(questions)
-    turns = {key: iter(same) for key, same in asked.items()}
+    by_key = _by_key(questions)
+    turns = {key: iter(same) for key, same in by_key.items()}
     found = [
-        next(turns[response.key], asked[response.key][-1]) if response.key in asked else None
+        next(turns[response.key], by_key[response.key][-1]) if response.key in by_key else None
         for response in responses
     ]
     answered = {question.id for question in found if question}

@@ -30,7 +30,7 @@ class Imported:
     `questions` are all questions of the data set, answered or not, and `warnings` are sentences for the user.
     `pipeline` is the name of the pipeline, equal for runs that differ only in the model; `model` and
     `pipeline` are `None` if the file does not name them. `left_out` counts the unusable rows of the file.
-    `kept` are the claims and verdicts of a file that was judged elsewhere, and `metrics` the names of those
+    `judged` are the claims and verdicts of a file that was judged elsewhere, and `metrics` the names of those
     that are computed of them. `grades` are people's grades of the answers, 1 to 5, by reviewer and id of the
     question. `population` says of how many questions each category is a random sample, and is empty if the
     questions are no sample.
@@ -43,7 +43,7 @@ class Imported:
     warnings: tuple[str, ...] = ()
     pipeline: str | None = None
     left_out: int = 0
-    kept: ImportedVerdicts | None = None
+    judged: ImportedVerdicts | None = None
     metrics: tuple[str, ...] = ()
     grades: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     population: Mapping[str, int] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from fathoms.importers.imported import Imported
 from fathoms.ingest import Pdfium, PyMuPDF, parse_all
 from fathoms.pipeline.external.names import TextPlaces
 from fathoms.runs.documents import keep_documents
-from fathoms.runs.marks import variants_among
+from fathoms.runs.metadata import variants_among
 from fathoms.runs.people import GRADES_FILE, Grade, append_said
 from fathoms.runs.run import Run
 from fathoms.runs.views import refusal
@@ -79,15 +79,15 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
     grades as those of a review.
     """
     sizes = Counter(question.category for question in imported.questions)
-    asked: dict[str, Question] = {}
+    questions: dict[str, Question] = {}
     repeats = 1
     for record in imported.records:
         if (why := refusal(record)) is not None:
             raise DataError(f"{imported.name}: the answer to '{record.question.id}' cannot be kept: {why}")
-        asked[record.question.id] = record.question
+        questions[record.question.id] = record.question
         repeats = max(repeats, record.repeat + 1)
-    kept = imported.kept
-    judge = {"judge": kept.judge.model_dump(mode="json")} if kept else {}
+    judged = imported.judged
+    judge = {"judge": judged.judge.model_dump(mode="json")} if judged else {}
     config = {**judge, **({"metrics": list(imported.metrics)} if imported.metrics else {})}
     manifest = Manifest(
         model=imported.model,
@@ -102,8 +102,8 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
             categories=tuple(sizes),
             category_sizes=dict(sizes),
             population=dict(imported.population) or None,
-            asked=len(asked),
-            variants=variants_among(asked.values()) or None,
+            asked=len(questions),
+            variants=variants_among(questions.values()) or None,
             warnings=(*imported.warnings, *parsed.warnings),
             parser=parsed.parser,
             folder=str(parsed.folder) if parsed.folder else None,
@@ -117,11 +117,11 @@ def keep(imported: Imported, data: str, out: Path, parsed: ParsedFolder = NO_DOC
         for record in imported.records:
             journal.add(record)
         journal.sync()
-    if kept:
-        kept.store(run.path)
-    made = datetime.now(UTC).isoformat()
+    if judged:
+        judged.store(run.path)
+    now = datetime.now(UTC).isoformat()
     for reviewer, by_question in imported.grades.items():
         for question, grade in by_question.items():
-            said = Grade(run=run.id, question=question, reviewer=reviewer, seed=0, time=made, grade=grade)
+            said = Grade(run=run.id, question=question, reviewer=reviewer, seed=0, time=now, grade=grade)
             append_said(run.path / GRADES_FILE, said)
     return run

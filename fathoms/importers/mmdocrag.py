@@ -87,9 +87,9 @@ def read_mmdocrag(
     more = [f"{path}: {failed} answers are failed calls, which cite nothing"] if failed else []
     has_text = any(question.reference for question in questions)
     metrics = (*_QUOTES, *(_TEXTS if has_text else ()), *(_JUDGED if graded else ()))
-    kept = None if graded is None else _imported_verdicts(found.records, graded)
+    judged = None if graded is None else _imported_verdicts(found.records, graded)
     warnings = (*found.warnings, *more, *(graded.warnings if graded else ()))
-    return replace(found, kept=kept, metrics=metrics, warnings=warnings)
+    return replace(found, judged=judged, metrics=metrics, warnings=warnings)
 
 
 def read_gold(path: Path) -> tuple[Question, ...]:
@@ -201,10 +201,10 @@ def _imported_verdicts(records: Iterable[Record], graded: Graded) -> ImportedVer
     for record in records:
         if record.question.id not in graded.grades:
             continue
-        asked, grades = graded_answer(record), graded.grades[record.question.id]
-        verdicts[asked] = Verdict(
-            claim=asked.claim,
-            premise=asked.premise,
+        judgement, grades = graded_answer(record), graded.grades[record.question.id]
+        verdicts[judgement] = Verdict(
+            claim=judgement.claim,
+            premise=judgement.premise,
             label="unparsed" if grades is None else "graded",
             why="the reply in the file cannot be read" if grades is None else None,
             grades=grades,

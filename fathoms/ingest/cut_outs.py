@@ -45,8 +45,8 @@ def cut_outs(document: Document) -> list[CutOut]:
                 continue
             counts[element.kind] += 1
             number = counts[element.kind]
-            made = {"kind": element.kind, "number": number, "bbox": element.bbox, "text": element.text}
-            found.append(CutOut.model_validate({"page": page.number, **made}))
+            fields = {"kind": element.kind, "number": number, "bbox": element.bbox, "text": element.text}
+            found.append(CutOut.model_validate({"page": page.number, **fields}))
     return found
 
 

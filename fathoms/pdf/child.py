@@ -42,9 +42,9 @@ class ChildPool:
         found = self._read(child, path, files)
         if files and not isinstance(found, Parsed) and found.get("error", ("timeout",))[0] != "timeout":
             found = self._read(self._new(), path)
-        return Ready(found) if isinstance(found, Parsed) else partial(self._made, path, found)
+        return Ready(found) if isinstance(found, Parsed) else partial(self._document, path, found)
 
-    def _made(self, path: Path, raw: RawDocument) -> Parsed:
+    def _document(self, path: Path, raw: RawDocument) -> Parsed:
         """Make the document of a file that was read; raises DocumentError."""
         sha256 = None if "error" in raw else self._hash_of(path)
         return Parsed.of(to_document(path, raw, self._parser.max_pages, sha256))

@@ -102,7 +102,7 @@ def png_within(
 
 def _png(picture: Image, factor: float) -> bytes:
     """Return a picture as a PNG file, with both sides multiplied and rounded down."""
-    made = io.BytesIO()
+    buffer = io.BytesIO()
     width, height = (max(1, int(side * factor)) for side in picture.size)
-    (picture if factor == 1 else picture.resize((width, height))).save(made, "PNG")
-    return made.getvalue()
+    (picture if factor == 1 else picture.resize((width, height))).save(buffer, "PNG")
+    return buffer.getvalue()

@@ -121,7 +121,7 @@ def to_document(path: Path, raw: RawDocument, max_pages: int, sha256: str | None
             complaints = complaints_about(path)
         elif not has_pages(path.name):
             complaints = [NO_PAGES]
-    made = finished(path.name, raw, max_pages, sha256 or "", complaints)
-    if "error" in made:
-        raise DocumentError(path.name, *made["error"])
-    return Document.model_validate({**made, "path": path})
+    fields = finished(path.name, raw, max_pages, sha256 or "", complaints)
+    if "error" in fields:
+        raise DocumentError(path.name, *fields["error"])
+    return Document.model_validate({**fields, "path": path})

@@ -64,9 +64,9 @@ def _packed(finishing: dict[str, Any], raw: Any, request: dict[str, Any]) -> tup
     if "error" in raw:
         return raw, b"", 0
     complaints = finishing["complaints_about"](request["path"])
-    made = finishing["finished"](raw=raw, complaints=complaints, **request["document"])
-    if "error" in made:
-        return made, b"", 0
-    packed = finishing["packed"](made)
+    fields = finishing["finished"](raw=raw, complaints=complaints, **request["document"])
+    if "error" in fields:
+        return fields, b"", 0
+    packed = finishing["packed"](fields)
     message = {"facts": packed.facts, "size": len(packed.document)}
     return message, packed.document + packed.text, packed.size

@@ -21,7 +21,7 @@ from typing import Any
 
 from fathoms.config import Key, Source, put, read_yaml, suggest
 from fathoms.errors import UsageError
-from fathoms.runs.marks import CONFIG, SETTING
+from fathoms.runs.metadata import CONFIG, SETTING
 
 MATRIX = "matrix"
 """The key of the matrix in a configuration."""

@@ -33,9 +33,9 @@ def last_comparable(run: Run, earlier: Iterable[Run]) -> Run | None:
     with damaged question files never matches.
     """
     for other in earlier:
-        ours = run.asked  # kept by the run, and read only where there is an earlier one
+        ours = run.question_digests  # kept by the run, and read only where there is an earlier one
         with suppress(StoreError):
-            if other.asked == ours:
+            if other.question_digests == ours:
                 return other
     return None
 
@@ -44,7 +44,7 @@ def change(run: Run, previous: Run, profile: str) -> Change:
     """Compare two runs under one profile; they must have asked the same questions with the same gold."""
     if profile not in previous.summary.profiles:
         return Change(previous.original_id, obstacle=f"it has no scores under the profile '{profile}'")
-    ours, theirs = run.asked, previous.asked
+    ours, theirs = run.question_digests, previous.question_digests
     if ours != theirs:
         shared = 0
         with suppress(DataError):  # it is not known which of several with one text is which

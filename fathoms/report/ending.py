@@ -45,7 +45,7 @@ class Ending:
 
     `correctness` is in [0, 1], and `None` if the run was not scored or correctness does not apply. `cost` is
     in US dollars, with embedding and judging, and `None` if it is not known; with `is_local`, only a model of
-    this machine is asked. `asked` and `done` count a question once for each repeat. `left_out` counts the
+    this machine is asked. `requested` and `done` count a question once for each repeat. `left_out` counts the
     questions that could not be asked, `unread` names documents that were not read, and of `unjudged` answers,
     a part has no verdict of the judge. `replies` says what is wrong with the replies as a whole: that most of
     them are no answers, and how many calls were retried. `causes` are those of the failures, the most
@@ -54,7 +54,7 @@ class Ending:
 
     name: str
     verdict: Verdict
-    asked: int
+    requested: int
     done: int
     failed: int
     repeats: int = 1
@@ -95,9 +95,9 @@ class Ending:
     @property
     def missing(self) -> str:
         """What a run that is PARTIAL lacks, as a sentence."""
+        every = self.requested // self.repeats + self.left_out
         parts = [
-            f"{self.left_out} of {self.asked // self.repeats + self.left_out} questions were left out because"
-            " documents or answers are missing"
+            f"{self.left_out} of {every} questions were left out because documents or answers are missing"
             if self.left_out
             else "",
             f"documents were not read: {plain(some_of(self.unread))}" if self.unread else "",
@@ -109,10 +109,10 @@ class Ending:
     def _questions(self) -> str:
         """The number of questions, one of `50 questions`, `17 of 50 questions` and `50 questions x 3`."""
         times = f" x {self.repeats}" if self.repeats > 1 else ""
-        every = self.asked + self.left_out * self.repeats
+        every = self.requested + self.left_out * self.repeats
         if self.done < every:
             return f"{self.done} of {every} questions"
-        number = self.asked // self.repeats
+        number = self.requested // self.repeats
         return f"{number} question{'' if number == 1 else 's'}{times}"
 
 
@@ -177,7 +177,7 @@ def ending(
     manifest: Manifest,
     summary: Summary | None,
     verdict: Verdict,
-    asked: int,
+    requested: int,
     done: int,
     failures: Iterable[Failure] = (),
 ) -> Ending:
@@ -188,7 +188,7 @@ def ending(
     return Ending(
         name=manifest.name or "",
         verdict=verdict,
-        asked=asked,
+        requested=requested,
         done=done,
         failed=manifest.totals.errors,
         repeats=manifest.repeats,

@@ -14,7 +14,7 @@ from typing import Any
 from fathoms.metrics.columns import column_of
 from fathoms.report.graded import figure_text
 from fathoms.report.section import Section
-from fathoms.runs.marks import DROPPED
+from fathoms.runs.metadata import DROPPED
 from fathoms.runs.run import Run
 from fathoms.stats.unpaired import difference_of_means
 
@@ -60,7 +60,7 @@ def _of_run(run: Run) -> dict[str, Any] | None:
     variants = run.manifest.data.variant_ids
     reasons = Counter(
         str(metadata[DROPPED])[:200]
-        for id, metadata in run.marks.items()
+        for id, metadata in run.compared_metadata.items()
         if metadata.get(DROPPED) and id not in variants
     )
     if not reasons or run.summary.profile not in run.summary.profiles:
@@ -70,31 +70,33 @@ def _of_run(run: Run) -> dict[str, Any] | None:
         for name, kind in run.metrics(None).items()
         if (kind.headline or kind.asked) and kind.unit == "share"
     ]
-    kept: dict[str, list[Values]] = {name: [] for name in names}
+    retained: dict[str, list[Values]] = {name: [] for name in names}
     dropped: dict[str, list[Values]] = {name: [] for name in names}
-    asked = 0
+    total = 0
     for view in run.questions():
         if view.question.id in variants:
             continue
-        asked += 1
-        groups = dropped if view.question.metadata.get(DROPPED) else kept
+        total += 1
+        groups = dropped if view.question.metadata.get(DROPPED) else retained
         for name in names:
             groups[name].append(("", view.question.gold_documents, view.values(name, run.profile(None))))
     return {
-        "full": asked,
-        "filtered": asked - reasons.total(),
+        "full": total,
+        "filtered": total - reasons.total(),
         "reasons": dict(reasons),
-        "metrics": dict(_compared(kept, dropped)),
+        "metrics": dict(_compared(retained, dropped)),
     }
 
 
 def _compared(
-    kept: Mapping[str, Sequence[Values]], dropped: Mapping[str, Sequence[Values]]
+    retained: Mapping[str, Sequence[Values]], dropped: Mapping[str, Sequence[Values]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the figures of each metric that has values: over all, kept and dropped questions, and the
     difference."""
-    for name in kept:
-        full, filtered, without = map(_figure, ([*kept[name], *dropped[name]], kept[name], dropped[name]))
+    for name in retained:
+        full, filtered, without = map(
+            _figure, ([*retained[name], *dropped[name]], retained[name], dropped[name])
+        )
         if full is not None:
             change = difference_of_means(without or {}, filtered or {})
             yield name, {"full": full, "filtered": filtered, "dropped": without, "change": change}

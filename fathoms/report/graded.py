@@ -52,12 +52,12 @@ def graded_questions(
         known = [kind for kind in found if kind is not None]
         if known and question.question.answerable and question.question.id not in left_out:
             shares = {kind: known.count(kind) / len(known) for kind in KINDS}
-            asked = question.question
+            item = question.question
             flags = [repeat.under(profile).abstained for repeat in question.repeats]
             labelled = [float(flag) for flag in flags if flag is not None]
             abstained = fmean(labelled) if labelled else None
             groups = frozenset(_groups(question))
-            yield Graded(asked.id, asked.gold_documents, groups, shares, abstained)
+            yield Graded(item.id, item.gold_documents, groups, shares, abstained)
 
 
 def _kind(repeat: ScoredRepeat, profile: str, *, judged: bool) -> str | None:

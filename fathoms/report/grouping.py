@@ -14,7 +14,7 @@ from fathoms.metrics.columns import column_of
 from fathoms.metrics.funnel_summary import summarise_funnels
 from fathoms.metrics.pooling import pooled
 from fathoms.metrics.score_records import RecordScore, Scores, Scoring
-from fathoms.runs.marks import KIND
+from fathoms.runs.metadata import KIND
 from fathoms.runs.run import Run
 from fathoms.runs.views import scored_question
 from fathoms.types import Record, Scalar
@@ -139,8 +139,8 @@ def _regrouped_metric(
     for group, view in questions:
         values = [repeat.metrics.get(name, {}).get("value") for repeat in view.repeats]
         rows.append((group, view.question.gold_documents, values))
-    made = pooled(column_of(rows), pooling, str(figures.get("unit")))
-    return MetricFigures(**made._asdict()).plain()
+    regrouped = pooled(column_of(rows), pooling, str(figures.get("unit")))
+    return MetricFigures(**regrouped._asdict()).plain()
 
 
 def _regrouped(
@@ -148,10 +148,10 @@ def _regrouped(
 ) -> dict[str, Any]:
     """Return the figures of each profile with means, intervals and funnels by the records' categories."""
     funnels = summarise_funnels(records, Scores(Scoring(), tuple(rows), {}))
-    made = {}
+    regrouped = {}
     for name, figures in profiles.items():
         means = figures_of(records, [row[name] for row in rows], name)
-        made[name] = {**figures, **ProfileFigures(**means._asdict()).plain()}
+        regrouped[name] = {**figures, **ProfileFigures(**means._asdict()).plain()}
         if figures.get("funnel") and name in funnels:
-            made[name]["funnel"] = {**figures["funnel"], **funnels[name].plain()}
-    return made
+            regrouped[name]["funnel"] = {**figures["funnel"], **funnels[name].plain()}
+    return regrouped

@@ -54,8 +54,8 @@ def junit(suites: Sequence[Suite], before: bytes | None = None) -> bytes:
     Raises ValueError if `before` is not a JUnit file.
     """
     names = {_text(suite.name) for suite in suites}
-    kept = [node for node in _read(before) if node.get("name") not in names]
-    nodes = [*kept, *map(_element, suites)]
+    others = [node for node in _read(before) if node.get("name") not in names]
+    nodes = [*others, *map(_element, suites)]
     counts = {
         name: str(sum(int(node.get(name) or 0) for node in nodes)) for name in ("tests", "failures", "errors")
     }
@@ -126,10 +126,10 @@ def category_cases(run: Run, *, too_many_failed: bool) -> Iterator[Case]:
     views: dict[str, list[ScoredRepeat]] = {}
     for view in run.questions():
         views.setdefault(view.question.category, []).extend(view.repeats)
-    asked = run.manifest.data.asked_categories or dict.fromkeys(run.summary.categories, 0)
+    sizes = run.manifest.data.asked_categories or dict.fromkeys(run.summary.categories, 0)
     figures = run.figures().categories
     further = metric_table([run]).lines
-    for name, number in asked.items():
+    for name, number in sizes.items():
         found = views.get(name, [])
         wanted = max(number * run.manifest.repeats, len(found))
         failed = [repeat.error for repeat in found if repeat.error]
@@ -175,12 +175,12 @@ def question_cases(run: Run, *, too_many_failed: bool) -> Iterator[Case]:
 
 
 def _trouble(
-    asked: int, found: int, failed: Sequence[Failure], what: str = "questions"
+    expected: int, found: int, failed: Sequence[Failure], what: str = "questions"
 ) -> tuple[str, str] | None:
     """Return the kind and message of an error, `None` if there is none."""
-    if found < asked:
+    if found < expected:
         missing = "are missing" if what == "answers" else "have no answer yet"
-        return "incomplete", f"{asked - found} of {asked} {what} {missing}"
+        return "incomplete", f"{expected - found} of {expected} {what} {missing}"
     if not failed:
         return None
     kinds = Counter(error.kind for error in failed)

@@ -79,7 +79,7 @@ class Leaderboard:
 
 def leaderboard(runs: Sequence[Run], scores: str | None = None) -> Leaderboard:
     """Build the table of some runs under the profile `scores`, by default each run's headline profile."""
-    marks: dict[str, str] = {}
+    footnotes: dict[str, str] = {}
     rows = []
     ranks, about_ranks = ranks_of(runs, scores)
     for run, label, rank in zip(runs, run_labels(runs), ranks, strict=True):
@@ -90,7 +90,7 @@ def leaderboard(runs: Sequence[Run], scores: str | None = None) -> Leaderboard:
             name=run.name,
             model=run.summary.model,
             profile=run.profile(scores),
-            mark=footnote_mark(run, marks),
+            mark=footnote_mark(run, footnotes),
             overall=figures.overall,
             micro=figures.overall.micro,
             categories=figures.categories,
@@ -99,7 +99,7 @@ def leaderboard(runs: Sequence[Run], scores: str | None = None) -> Leaderboard:
         rows.append(row)
     listed = [category for run in runs for category in run.summary.categories]
     scored = [category for row in rows for category in row.categories]
-    notes = [f"{mark} {reason}" for reason, mark in marks.items()]
+    notes = [f"{mark} {reason}" for reason, mark in footnotes.items()]
     profiles = sorted({row.profile for row in rows})
     if len(profiles) > 1:
         notes.append(f"Not comparable: the runs are scored under {' and '.join(profiles)}; name one profile.")
@@ -156,7 +156,7 @@ def _alike(
     """Return the ids in each run of the questions that all runs were asked alike, and the ids of the others.
     Raises DataError where it is not known which questions are the same."""
     if all(
-        one.keys() == found[0].keys() and run.asked == runs[0].asked
+        one.keys() == found[0].keys() and run.question_digests == runs[0].question_digests
         for one, run in zip(found, runs, strict=True)
     ):
         return [(name,) * len(runs) for name in found[0]], []
@@ -192,21 +192,24 @@ def _ranks(categories: Sequence[str], scores: Sequence[Sequence[float]]) -> Sequ
 
 def labelled(runs: Sequence[Run]) -> tuple[list[str], list[str]]:
     """Return the label of each run, with the mark of its footnote if it is incomplete, and the footnotes."""
-    marks: dict[str, str] = {}
-    labels = [label + footnote_mark(run, marks) for run, label in zip(runs, run_labels(runs), strict=True)]
-    return labels, [f"{mark} {reason}" for reason, mark in marks.items()]
+    footnotes: dict[str, str] = {}
+    labels = [
+        label + footnote_mark(run, footnotes) for run, label in zip(runs, run_labels(runs), strict=True)
+    ]
+    return labels, [f"{mark} {reason}" for reason, mark in footnotes.items()]
 
 
-def footnote_mark(run: Run, marks: dict[str, str]) -> str:
+def footnote_mark(run: Run, footnotes: dict[str, str]) -> str:
     """Return the superscript number for the reason why a run is incomplete, empty if it is complete.
 
-    Runs that are incomplete for the same reason share a number; `marks` holds those of all reasons so far.
+    Runs that are incomplete for the same reason share a number; `footnotes` has those of all reasons
+    so far.
     """
     if run.summary.complete:
         return ""
     reasons = run.summary.incomplete or ["the run does not say why"]
     reason = "incomplete: " + "; ".join(part.rstrip(".") for part in reasons)
-    return marks.setdefault(reason, str(len(marks) + 1).translate(SUPERSCRIPTS))
+    return footnotes.setdefault(reason, str(len(footnotes) + 1).translate(SUPERSCRIPTS))
 
 
 def with_interval(means: MeanScores, metric: Metric) -> str:

@@ -47,9 +47,9 @@ def lost_questions(run: Run, part: str, scores: str | None = None) -> list[Lost]
             phrases = dict.fromkeys(
                 phrase for funnel in funnels for phrase, where in funnel.missed.items() if where == stage
             )
-            asked = view.question
+            item = view.question
             share = sum(shares) / len(shares)
-            found.append(Lost(asked.id, asked.category, asked.text, share, tuple(phrases)))
+            found.append(Lost(item.id, item.category, item.text, share, tuple(phrases)))
     return sorted(found, key=lambda one: -one.share)
 
 

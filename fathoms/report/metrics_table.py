@@ -71,13 +71,14 @@ class MetricTable:
 def metric_table(
     runs: Sequence[Run],
     scores: str | None = None,
-    asked: Sequence[str] = (),
+    extra: Sequence[str] = (),
     group: str | None = None,
     *,
     others: bool = False,
 ) -> MetricTable:
     """Return the metrics of some runs that are shown besides the leaderboard: headline metrics, those that
-    the runs were scored by on request, and those `asked` for now; `all` asks for all. Of runs that only
+    the runs were scored by on request, and the `extra` ones; the name `all` stands
+    for all. Of runs that only
     searched, those without a value are left out, which are the metrics of answers. With `others`, only those
     are returned that would not be shown, and are not on the leaderboard.
 
@@ -87,7 +88,7 @@ def metric_table(
     """
     known = [run.metrics(scores) for run in runs]
     names = dict.fromkeys(name for figures in known for name in figures)
-    for name in asked:
+    for name in extra:
         if name not in names and name != "all":
             raise UsageError(f"no run has a metric '{name}'{suggest(name, names)}")
     lines, notes = [], []
@@ -95,13 +96,13 @@ def metric_table(
     judged: dict[str, list[str]] = {}
     for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
-            requested = name in asked or is_requested(name, found)
+            requested = name in extra or is_requested(name, found)
             if found.group != group or not (requested or is_measured(run, name)):
                 continue
-            shown = name in asked or is_shown(run, name, found)
+            shown = name in extra or is_shown(run, name, found)
             if others:
                 shown = not shown and name not in MAIN and has_value(run, found)
-            if shown or ("all" in asked and has_value(run, found)):
+            if shown or ("all" in extra and has_value(run, found)):
                 lines.append(MetricLine(label, name, found))
                 if found.missing:
                     notes.append(f"{label}: {found.missing}" if len(runs) > 1 else found.missing)
@@ -119,7 +120,7 @@ def metric_table(
 def metrics_sections(
     runs: Sequence[Run],
     scores: str | None = None,
-    asked: Sequence[str] = (),
+    extra: Sequence[str] = (),
     groups: Sequence[str | None] = (None, RETRIEVAL),
     *,
     interval: bool = True,
@@ -130,7 +131,7 @@ def metrics_sections(
     metric, with columns for the categories if wanted. Parts of a metric with a figure of their own stand
     below it. With `others`, they have the metrics that are not shown without being asked for. Raises as
     `metric_table` does."""
-    tables = [(group, metric_table(runs, scores, asked, group, others=others)) for group in groups]
+    tables = [(group, metric_table(runs, scores, extra, group, others=others)) for group in groups]
     return [
         _section(found, group, several=len(runs) > 1, interval=interval, by_category=by_category)
         for group, found in tables

@@ -22,7 +22,7 @@ from fathoms.report.graded import JUDGED, by_which, graded_questions
 from fathoms.report.paired import best_and_worst
 from fathoms.report.positions import PLACES, rest_of, setting_of
 from fathoms.runs.finding import list_runs
-from fathoms.runs.marks import SETTING
+from fathoms.runs.metadata import SETTING
 from fathoms.runs.run import Run
 
 UNIT = "score -1 to 1"
@@ -33,14 +33,14 @@ def read_all_scores(run: Run, profile: str | None = None) -> QuestionScores:
     scores = read_scores(run, profile)
     if setting_of(run) is None and SETTING not in run.manifest.sweep.cell:
         return scores
-    together = [each for each in _made_with(run) if scores.profile in each.summary.profiles]
+    together = [each for each in _runs_of_sweep(run) if scores.profile in each.summary.profiles]
     for metric, runs in ((POSITION_GAP, _by_place(run, together)), (GPD_GO_GAP, _by_setting(run, together))):
         if len(runs) > 1:
             scores = _with(scores, metric, runs)
     return scores
 
 
-def _made_with(run: Run) -> Iterator[Run]:
+def _runs_of_sweep(run: Run) -> Iterator[Run]:
     """Yield the scored runs of the same command in the same folder, this one included. Runs that cannot be
     read are none of them."""
     sweep = run.manifest.sweep.id

@@ -74,8 +74,8 @@ def chosen_on_other_half(scores: Mapping[str, Mapping[str, float]]) -> dict[str,
     if (found := best_and_worst(scores)) is None:
         return None
     low, high = ({id: scores[name][id] for id in found.on} for name in (found.worst, found.best))
-    made = paired(low, high)
-    return None if made is None else {**made, "chosen": [found.best, found.worst]}
+    comparison = paired(low, high)
+    return None if comparison is None else {**comparison, "chosen": [found.best, found.worst]}
 
 
 def signed(found: Mapping[str, Any]) -> str:

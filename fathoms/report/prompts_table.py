@@ -23,7 +23,7 @@ from fathoms.report.graded import (
 )
 from fathoms.report.paired import halves
 from fathoms.report.section import Section
-from fathoms.runs.marks import SETTING
+from fathoms.runs.metadata import SETTING
 from fathoms.runs.run import Run
 from fathoms.text.amounts import figure
 

@@ -80,8 +80,8 @@ def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigur
         size = "n/a" if prompt.tokens is None else prompt.tokens
         cut = ", cut by the server" if answer.prompt_cut else ""
         parts.append(field("prompt", f"{size} tokens, {len(prompt.cuts)} chunks cut{cut}"))
-        if asked := [part for part in prompt.parts if part.document]:
-            parts.append(field("asked by itself", documents_line(asked)))
+        if own := [part for part in prompt.parts if part.document]:
+            parts.append(field("asked by itself", documents_line(own)))
     if repeat.error:
         parts.append(field("failed", f"{repeat.error.kind}: {repeat.error.message}"))
     elif repeat.answer is None:
@@ -110,17 +110,17 @@ def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigur
     return [*parts, *claim_lines(repeat)]
 
 
-def documents_line(asked: Sequence[ShownPart]) -> str:
+def documents_line(parts: Sequence[ShownPart]) -> str:
     """Say of how many documents the answers were combined, and which were left out and why."""
-    combined = sum(part.state == "combined" for part in asked)
-    failed = [f"{part.document} ({part.error.message})" for part in asked if part.error]
-    silent = [part.document or "" for part in asked if part.nothing]
+    combined = sum(part.state == "combined" for part in parts)
+    failed = [f"{part.document} ({part.error.message})" for part in parts if part.error]
+    silent = [part.document or "" for part in parts if part.nothing]
     left_out = [
         f"; {what}: {some_of(names)}"
         for what, names in (("failed", failed), ("nothing found", silent))
         if names
     ]
-    return f"{amount(len(asked), 'document')}, {combined} combined{''.join(left_out)}"
+    return f"{amount(len(parts), 'document')}, {combined} combined{''.join(left_out)}"
 
 
 def tool_line(call: ToolCall) -> str:

@@ -70,6 +70,6 @@ def write_reliability(found: Json | None, judge: str, path: Path) -> None:
         title = f"{judge}: calibration error {figure(found['ece'], 3)}, {found['n']} claims"
         axes.set_title(title.replace("$", r"\$"), fontsize=10, loc="left")
         axes.spines[["top", "right"]].set_visible(False)
-        made = io.BytesIO()
-        drawn.savefig(made, format=form, facecolor="white", **FORMATS[form])
-    write_atomic(path, made.getvalue())
+        buffer = io.BytesIO()
+        drawn.savefig(buffer, format=form, facecolor="white", **FORMATS[form])
+    write_atomic(path, buffer.getvalue())

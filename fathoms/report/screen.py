@@ -120,11 +120,11 @@ def next_steps(
 
 
 def screen(
-    runs: Sequence[Run], scores: str | None = None, asked: Sequence[str] = ()
+    runs: Sequence[Run], scores: str | None = None, extra: Sequence[str] = ()
 ) -> Iterator[RenderableType]:
     """Yield the first screen of some runs: scores, categories, further metrics, and where answers were lost.
 
-    The metrics `asked` come before the further ones, which do not all have room. Runs that only searched have
+    The metrics `extra` come before the further ones, which do not all have room. Runs that only searched have
     a table of their own, and a run all of whose calls failed has a sentence in place of figures.
     """
     with_figures = [run for run in runs if not run.summary.all_failed]
@@ -137,7 +137,7 @@ def screen(
         scores_section(answered, scores),
         *swept,
         categories_section(answered, scores) if len(runs) <= MOST_RUNS and not swept else None,
-        further_section(answered, scores, asked),
+        further_section(answered, scores, extra),
         _searches(searched),
         lost_section(with_figures, scores),
     ):
@@ -161,27 +161,29 @@ def _first_rows(section: Section) -> Section:
 
 def heading(runs: Sequence[Run], scores: str | None) -> str:
     """Say what was asked: `sample: 50 questions, 42 with an answer`, once for each data set and number."""
-    said = "; ".join(dict.fromkeys(map(_asked, runs)))
+    said = "; ".join(dict.fromkeys(map(_sample, runs)))
     profiles = sorted({run.profile(scores) for run in runs})
     return said if profiles == ["fathoms"] else f"{said}; profile {' and '.join(profiles)}"
 
 
-def _asked(run: Run) -> str:
+def _sample(run: Run) -> str:
     """Say how many questions were asked, and from which data set."""
     counts = run.summary.counts
-    asked = (counts.asked or 0) - (counts.unanswered or 0)
+    answered = (counts.asked or 0) - (counts.unanswered or 0)
     every = counts.questions or counts.asked or 0
-    number = f"{asked} of {amount(every, 'question')}" if asked < every else amount(asked, "question")
+    number = (
+        f"{answered} of {amount(every, 'question')}" if answered < every else amount(answered, "question")
+    )
     times = f" x {run.summary.repeats}" if run.summary.repeats > 1 else ""
-    answers = "" if counts.unanswerable is None else f", {asked - counts.unanswerable} with an answer"
+    answers = "" if counts.unanswerable is None else f", {answered - counts.unanswerable} with an answer"
     only = ", retrieval only" if run.summary.retrieval_only else ""
     return f"{run.summary.data or 'questions'}: {number}{times}{answers}{only}"
 
 
 def further_section(
-    runs: Sequence[Run], scores: str | None = None, asked: Sequence[str] = ()
+    runs: Sequence[Run], scores: str | None = None, extra: Sequence[str] = ()
 ) -> Section | None:
-    """Return the metrics that the runs were scored by on request, those `asked` first, a column for each,
+    """Return the metrics that the runs were scored by on request, those `extra` first, a column for each,
     with what is known of their judge; `None` without any."""
     known = [run.metrics(scores) for run in runs]
     wanted = {
@@ -192,7 +194,7 @@ def further_section(
     }
     if not wanted:
         return None
-    names = sorted(wanted, key=lambda name: name not in asked)[:MOST_FURTHER]
+    names = sorted(wanted, key=lambda name: name not in extra)[:MOST_FURTHER]
     labels, _ = labelled(runs)
     cells = [[_value(found.get(name)) for name in names] for found in known]
     hidden = len(wanted) - len(names)

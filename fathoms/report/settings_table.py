@@ -17,7 +17,7 @@ from fathoms.metrics.names import PLANTED
 from fathoms.report.graded import KINDS, Graded, by_which, figure_text, graded_questions, mean_figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
-from fathoms.runs.marks import SETTING
+from fathoms.runs.metadata import SETTING
 from fathoms.runs.run import Run
 from fathoms.text.amounts import figure
 

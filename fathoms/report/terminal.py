@@ -211,8 +211,8 @@ def review_tables(runs: Sequence[Run], scores: str | None) -> list[RenderableTyp
 def counts_line(run: Run) -> Text:
     """Sum up the questions asked and answered, the tokens, the cost and the time on one line."""
     summary, counts, usage = run.summary, run.summary.counts, run.summary.usage
-    asked = f"{counts.asked or 0} of {counts.questions or 0} questions asked"
-    parts = [asked] if run.summary.retrieval_only else [asked, f"{counts.answered or 0} answered"]
+    questions = f"{counts.asked or 0} of {counts.questions or 0} questions asked"
+    parts = [questions] if run.summary.retrieval_only else [questions, f"{counts.answered or 0} answered"]
     if counts.searched:
         parts.append(f"{counts.searched} only searched for")
     parts.append(f"{counts.errors or 0} failed")

@@ -197,7 +197,7 @@ def _figure(
 def _version(run: Run) -> tuple[Any, ...]:
     """Return what says which questions a run has, and by which it was scored."""
     data, new = run.manifest.data, run.summary.questions
-    return data.questions_sha256, _asked(data), new and new.sha256
+    return data.questions_sha256, _selection(data), new and new.sha256
 
 
 @dataclass(frozen=True)
@@ -246,12 +246,12 @@ def flaky(
             scores.append(aligned(newest, read_scores(run, newest.profile))[0])
     sides = [scores_like(each, newest, wanted) for each in scores]
     found = []
-    for question, asked in newest.questions.items():
+    for question, score in newest.questions.items():
         right = [value > 0.5 for side in sides for value in side.get(question, ())]
         if 0 < sum(right) < len(right):
             now = [value > 0.5 for value in sides[0].get(question, ())]
             share = sum(now) / len(now) if now else None
-            found.append(Wavering(question, asked.category, sum(right), len(right) - sum(right), share))
+            found.append(Wavering(question, score.category, sum(right), len(right) - sum(right), share))
     found.sort(key=lambda one: (-min(one.right, one.wrong) / (one.right + one.wrong), one.question))
     ids = tuple(sorted(each.runs[0] for each in scores))
     return Flaky(name, wanted, ids, len(newest.questions), tuple(found), len(same) - 1 - len(calm))
@@ -322,7 +322,7 @@ def _changes(before: Run, after: Run, *, questions: bool) -> Iterator[tuple[str,
     old, new = before.manifest, after.manifest
     was, is_now = old.data, new.data
     if questions and _version(before) != _version(after):
-        yield "questions", f"{_asked(was)[1]} to {_asked(is_now)[1]} questions"
+        yield "questions", f"{_selection(was)[1]} to {_selection(is_now)[1]} questions"
     if _documents(was) != _documents(is_now):
         same = sum(_documents(is_now).get(name) == sha for name, sha in _documents(was).items())
         yield "documents", f"{same} of {len(_documents(was))} are the same, now {len(_documents(is_now))}"
@@ -344,7 +344,7 @@ def _changes(before: Run, after: Run, *, questions: bool) -> Iterator[tuple[str,
         yield "profile", f"{before.summary.profile} to {after.summary.profile}"
 
 
-def _asked(data: Data) -> tuple[tuple[str, ...], int]:
+def _selection(data: Data) -> tuple[tuple[str, ...], int]:
     """Return the ids of the questions that were asked, and their number."""
     return data.asked_ids, len(data.asked_ids) or data.asked or data.questions
 

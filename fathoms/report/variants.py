@@ -1,6 +1,6 @@
 """How answers change when questions are put differently, and how ambiguous questions fare beside clear ones.
 
-The questions of a run that have `variant` and `variant_of` in their metadata (`fathoms.runs.marks`) are
+The questions of a run that have `variant` and `variant_of` in their metadata (`fathoms.runs.metadata`) are
 paired with their originals. Those with `ambiguity` (`clear` or `ambiguous`) are two groups of different
 questions, which are compared as independent ones.
 
@@ -18,8 +18,7 @@ from typing import Any
 from fathoms.report.graded import Graded, by_which, figure_text, graded_questions, mean_figure
 from fathoms.report.paired import paired, signed
 from fathoms.report.section import Section
-from fathoms.runs.marks import AMBIGUOUS, CLEAR, KIND, OF
-from fathoms.runs.marks import MARK as AMBIGUITY
+from fathoms.runs.metadata import AMBIGUITY, AMBIGUOUS, CLEAR, KIND, OF
 from fathoms.runs.run import Run
 from fathoms.stats.unpaired import difference_of_means
 from fathoms.types.run.rows import ScoredQuestion
@@ -60,28 +59,28 @@ def variants_section(runs: Sequence[Run]) -> Section | None:
 
 def _of_run(run: Run, *, judged: bool) -> dict[str, Any]:
     """Return what is known of the variants and of the ambiguous questions of a run."""
-    marked = {id: one for id, one in run.marks.items() if OF in one or AMBIGUITY in one}
-    if not marked:
+    compared = {id: one for id, one in run.compared_metadata.items() if OF in one or AMBIGUITY in one}
+    if not compared:
         return {"variants": {}, AMBIGUITY: None}
     graded = {one.id: one for one in graded_questions(run, judged=judged, variants=True)}
     return {
-        "variants": dict(_pairs(marked, graded)),
-        AMBIGUITY: _ambiguous(marked, graded),
-        "patterns": _patterns(run, marked),
+        "variants": dict(_pairs(compared, graded)),
+        AMBIGUITY: _ambiguous(compared, graded),
+        "patterns": _patterns(run, compared),
     }
 
 
 def _pairs(
-    marked: Mapping[str, Mapping[str, Any]], graded: Mapping[str, Graded]
+    compared: Mapping[str, Mapping[str, Any]], graded: Mapping[str, Graded]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each kind of variant with the share of correct answers to it, that of its originals, and the
     change."""
     kinds = dict.fromkeys(
-        str(metadata[KIND]) for metadata in marked.values() if OF in metadata and KIND in metadata
+        str(metadata[KIND]) for metadata in compared.values() if OF in metadata and KIND in metadata
     )
     for kind in kinds:
         of: dict[str, list[Graded]] = {}
-        for id, metadata in marked.items():
+        for id, metadata in compared.items():
             if str(metadata.get(KIND)) == kind and id in graded and metadata.get(OF) in graded:
                 of.setdefault(str(metadata[OF]), []).append(graded[id])
         before = {first: graded[first].shares["correct"] for first in of}
@@ -93,14 +92,14 @@ def _pairs(
 
 
 def _ambiguous(
-    marked: Mapping[str, Mapping[str, Any]], graded: Mapping[str, Graded]
+    compared: Mapping[str, Mapping[str, Any]], graded: Mapping[str, Graded]
 ) -> dict[str, Any] | None:
     """Return the share of correct answers to clear and to ambiguous questions, without variants, and the
     difference; `None` without questions of both kinds."""
     groups = {
         name: [
             (graded[id], graded[id].shares["correct"])
-            for id, metadata in marked.items()
+            for id, metadata in compared.items()
             if metadata.get(AMBIGUITY) == name and OF not in metadata and id in graded
         ]
         for name in (CLEAR, AMBIGUOUS)
@@ -112,11 +111,11 @@ def _ambiguous(
     return {CLEAR: clear, AMBIGUOUS: ambiguous, "change": change, "n": len(groups[AMBIGUOUS])}
 
 
-def _patterns(run: Run, marked: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:
+def _patterns(run: Run, compared: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:
     """Count the ambiguous questions whose answers miss claims, by pattern; `None` where no claim was
     judged. `n` are the questions whose pattern is known."""
     known = [pair for pair in _CLAIMS if set(pair) <= run.summary.metrics.keys()]
-    if not known or not any(metadata.get(AMBIGUITY) == AMBIGUOUS for metadata in marked.values()):
+    if not known or not any(metadata.get(AMBIGUITY) == AMBIGUOUS for metadata in compared.values()):
         return None
     counts = {SINGLE: 0, CONFLATION: 0, "n": 0}
     for view in run.questions():

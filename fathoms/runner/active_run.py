@@ -39,12 +39,12 @@ Ended = Literal["signal", "error"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run. `asked` counts the questions of the run, `done` those that have an answer or a
+    """The result of a run. `requested` counts the questions of the run, `done` those that have an answer or a
     failure by now (in a resumed run also those from before), `errors` those that failed now. `stopped` says
     that the run ended early, by its budget or by a signal or error. A question counts once per repeat."""
 
     run: Run
-    asked: int
+    requested: int
     done: int
     errors: int
     stopped: bool
@@ -86,7 +86,7 @@ class ActiveRun:
         experiment: Runnable,
         prepared: Prepared,
         store: Run,
-        asked: int,
+        requested: int,
         missing: Sequence[Turn],
         hits: Mapping[str, tuple[Hit, ...]],
         retrieve_seconds: float,
@@ -96,7 +96,7 @@ class ActiveRun:
         self.experiment = experiment
         self.prepared = prepared
         self.store = store
-        self.asked = asked
+        self.requested = requested
         self.missing = in_order(missing)
         self.hits = hits
         self.retrieve_seconds = retrieve_seconds
@@ -123,7 +123,7 @@ class ActiveRun:
             model=self.experiment.answerer,
             provider=self.experiment.provider,
             questions=len(self.missing),
-            answered_before=self.asked - len(self.missing),
+            answered_before=self.requested - len(self.missing),
         )
         waiting, recorder = iter(self.missing), Recorder(self.store)
 
@@ -228,8 +228,8 @@ class ActiveRun:
         write_manifest(self.store, manifest.model_copy(update=changes))
         facts = {key: value for key, value in totals.plain().items() if key != "usage_by_purpose"}
         happened("run-finished", run=self.store.id, name=self.experiment.name, **facts)
-        done = self.asked - len(self.missing) + self.done
-        return Outcome(self.store, self.asked, done, self.errors, totals.stopped is not None, over)
+        done = self.requested - len(self.missing) + self.done
+        return Outcome(self.store, self.requested, done, self.errors, totals.stopped is not None, over)
 
 
 _SECONDS = 0.1
@@ -255,11 +255,11 @@ class Recorder:
     def add(self, record: Record) -> Record:
         """Write a record to the journal; returns it as stored. Raises StoreError, also where something that
         was written before could not be synced."""
-        kept = self._journal.add(record)
+        stored = self._journal.add(record)
         self._unsynced = True
         if self._failure is not None:
             raise self._failure
-        return kept
+        return stored
 
     async def finish(self) -> None:
         """Wait until everything added is on the disk; raises StoreError."""

@@ -84,31 +84,31 @@ Estimates = dict[Purpose, Estimate]
 
 
 @dataclass(frozen=True)
-class MadeOnce:
+class SharedReplies:
     """The replies that are made once for all questions: those in the cache, and those counted here."""
 
-    kept: ReplyCache | None
+    cache: ReplyCache | None
     counted: set[str] = field(default_factory=set)
 
     def needs(self, model: ChatModel, prompt: Prompt) -> bool:
         """Whether the model must be called for this prompt, the first time that this is asked."""
-        if self.kept is None:
+        if self.cache is None:
             return True
-        key = self.kept.key(model, prompt, 0)
-        if key in self.counted or self.kept.get(key) is not None:
+        key = self.cache.key(model, prompt, 0)
+        if key in self.counted or self.cache.get(key) is not None:
             return False
         self.counted.add(key)
         return True
 
 
-def estimate(packed: PackedQuestion, made: MadeOnce | None = None) -> Estimates:
-    """Estimate one question; empty for one that cannot be asked. `made` notes what is made once for several
-    questions. Raises ModelError where a model in this process fails to count tokens."""
+def estimate(packed: PackedQuestion, shared: SharedReplies | None = None) -> Estimates:
+    """Estimate one question; empty for one that cannot be asked. `shared` has the replies that several
+    questions share. Raises ModelError where a model in this process fails to count tokens."""
     answering = _answering(packed)
     if not answering.requests:
         return {}
-    made = made or MadeOnce(packed.ingested.index.kept)
-    refined = refining(packed.ingested.retriever, packed.question, packed.retrieved, made)
+    shared = shared or SharedReplies(packed.ingested.index.kept)
+    refined = refining(packed.ingested.retriever, packed.question, packed.retrieved, shared)
     return {"answer": answering, **refined}
 
 
@@ -134,10 +134,10 @@ def assumed(packed: PackedQuestion, answer: int) -> Record:
 
 def judging(by: Judging, records: Sequence[Record], documents: Mapping[str, Document]) -> Estimate:
     """Estimate how a language model judges answers; `records` are those that are assumed."""
-    model, asked = by.model, by.calls(records, documents)
-    requests = asked.texts + asked.verdicts
-    prompts = INSTRUCTIONS * asked.texts + (asked.text_characters + asked.characters) // CHARACTERS
-    replies = REPLY * asked.texts + LABEL * asked.judgements
+    model, calls = by.model, by.calls(records, documents)
+    requests = calls.texts + calls.verdicts
+    prompts = INSTRUCTIONS * calls.texts + (calls.text_characters + calls.characters) // CHARACTERS
+    replies = REPLY * calls.texts + LABEL * calls.judgements
     most = None if model.max_tokens is None else model.max_tokens * requests
     return Estimate(
         requests=requests,
@@ -159,19 +159,19 @@ def added(parts: Iterable[Estimates]) -> Estimates:
 
 
 def refining(
-    retriever: Retriever, question: Question, candidates: Sequence[Hit], made: MadeOnce
+    retriever: Retriever, question: Question, candidates: Sequence[Hit], shared: SharedReplies
 ) -> Estimates:
     """Estimate the calls of a language model that helps to retrieve for a question, if there are any."""
     found: Estimates = {}
     if isinstance(retriever, EachDocument) and retriever.generate is not None:
-        asked = drafts(retriever, question, retriever.by_document(candidates)).values()
-        prompts = [draft.fit(partial(_count, retriever.generate), None) for draft in asked]
+        by_document = drafts(retriever, question, retriever.by_document(candidates)).values()
+        prompts = [draft.fit(partial(_count, retriever.generate), None) for draft in by_document]
         return {"extract": calling(retriever.generate, prompts, REPLY)} if prompts else {}
     for purpose, model in retriever.called.items():
         prompts = [
             prompt
             for prompt in retriever.refining_prompts(question, candidates)
-            if purpose != "describe" or made.needs(model, prompt)
+            if purpose != "describe" or shared.needs(model, prompt)
         ]
         if prompts:
             found[purpose] = calling(model, prompts, DESCRIPTION if purpose == "describe" else REPLY)
@@ -195,8 +195,8 @@ def _answering(packed: PackedQuestion) -> Estimate:
     if question.id in ingested.unusable:
         return Estimate()
     if isinstance(ingested.retriever, EachDocument):  # the request combines what each document says
-        asked = len(ingested.retriever.by_document(packed.retrieved))
-        partial_answers = asked * _reply(ingested.retriever.generate or generate)
+        documents = len(ingested.retriever.by_document(packed.retrieved))
+        partial_answers = documents * _reply(ingested.retriever.generate or generate)
         return _request(generate, len(question.text) // CHARACTERS + partial_answers)
     found = []
     try:

@@ -20,7 +20,7 @@ from fathoms.pipeline.prepared import Prepared
 from fathoms.pipeline.runnable import Runnable
 from fathoms.runs.cache import Cache
 from fathoms.runs.documents import stated
-from fathoms.runs.marks import variants_among
+from fathoms.runs.metadata import variants_among
 from fathoms.types import Question
 from fathoms.types.run.manifest import (
     Data,
@@ -59,7 +59,7 @@ def describe(
     experiment: Runnable,
     corpus: Corpus,
     prepared: Prepared,
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     folder: Path,
     repeats: int = 1,
 ) -> Manifest:
@@ -76,7 +76,7 @@ def describe(
         retrieval_only=None if experiment.depth is None else True,
         depth=None if experiment.depth is None else experiment.depth.k,
         seeds=tuple(seeds) or None,
-        data=_data(experiment, corpus, prepared, asked),
+        data=_data(experiment, corpus, prepared, questions),
         parser=_parser(experiment),
         fingerprints=prepared.fingerprints,
         served=experiment.served(),
@@ -88,10 +88,10 @@ def describe(
     )
 
 
-def pictures_of(experiment: Runnable, asked: Sequence[Question]) -> str | None:
+def pictures_of(experiment: Runnable, questions: Sequence[Question]) -> str | None:
     """A hash of the pictures of the candidate quotes that the model is shown; `None` if it is shown none."""
     shows = experiment.stages is not None and experiment.stages.retrieve.shows_pictures
-    return pictures_sha256(asked) if shows else None
+    return pictures_sha256(questions) if shows else None
 
 
 def shared_cache(cache: Cache) -> SharedCache | None:
@@ -119,7 +119,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def _data(experiment: Runnable, corpus: Corpus, prepared: Prepared, asked: Sequence[Question]) -> Data:
+def _data(experiment: Runnable, corpus: Corpus, prepared: Prepared, questions: Sequence[Question]) -> Data:
     """Describe the questions and the documents."""
     parsed = any(document.pages for document in prepared.stated)
     return Data(
@@ -128,18 +128,18 @@ def _data(experiment: Runnable, corpus: Corpus, prepared: Prepared, asked: Seque
         questions=len(corpus.questions),
         categories=tuple(corpus.categories),
         category_sizes=corpus.sizes(),
-        asked=len(asked),
-        asked_ids=tuple(question.id for question in asked),
-        written_ids=corpus.derived.isdisjoint(question.id for question in asked),
-        variants=variants_among(asked) or None,
-        asked_categories=dict(Counter(question.category for question in asked)),
+        asked=len(questions),
+        asked_ids=tuple(question.id for question in questions),
+        written_ids=corpus.derived.isdisjoint(question.id for question in questions),
+        variants=variants_among(questions) or None,
+        asked_categories=dict(Counter(question.category for question in questions)),
         left_out=tuple(question.id for question in corpus.left_out()),
         missing_documents=tuple(corpus.missing),
         warnings=tuple(corpus.warnings),
         ingest=Ingest.model_validate(prepared.report()) if parsed or prepared.failures else None,
         **stated(prepared.stated),
         **({"parser": prepared.parser} if isinstance(prepared, Connected) and prepared.parser else {}),
-        **({"pictures_sha256": pictures} if (pictures := pictures_of(experiment, asked)) else {}),
+        **({"pictures_sha256": pictures} if (pictures := pictures_of(experiment, questions)) else {}),
     )
 
 

@@ -28,7 +28,7 @@ from fathoms.runner.estimate import (
     DESCRIPTION,
     Estimate,
     Estimates,
-    MadeOnce,
+    SharedReplies,
     added,
     assumed,
     calling,
@@ -79,7 +79,7 @@ class Plan:
 def plan(
     experiment: Runnable,
     corpus: Corpus,
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     cache: Cache,
     *,
     repeats: int = 1,
@@ -96,7 +96,7 @@ def plan(
         except FathomsError as error:
             missing[stage] = str(error)
     stages, judge = experiment.stages, experiment.judging
-    requests: int | None = len(asked) * repeats if len(experiment.called) == 1 else None
+    requests: int | None = len(questions) * repeats if len(experiment.called) == 1 else None
     if experiment.depth is not None:
         requests = None if experiment.called else 0
     describing = None if stages is None else stages.describes_pictures
@@ -111,7 +111,7 @@ def plan(
             once: Estimates = {}
             judged: Estimates = {}
             if experiment.called:
-                once, attached, judged = _estimated(stages, corpus, asked, work, judge, repeats)
+                once, attached, judged = _estimated(stages, corpus, questions, work, judge, repeats)
             found = added([repeated(once, repeats), judged])
             found = added([found, _describing(stages, corpus, work)])
             requests = sum(part.requests for part in found.values())
@@ -128,7 +128,7 @@ def plan(
         name=experiment.name,
         data=corpus.name,
         providers=providers,
-        questions=dict(Counter(question.category for question in asked)),
+        questions=dict(Counter(question.category for question in questions)),
         documents=len(corpus.documents),
         stages={name: described(getattr(experiment, name)) for name in experiment.checks()},
         requests=requests,
@@ -216,7 +216,7 @@ def _embedding(embed: ServedPageModel) -> str:
 def _estimated(
     stages: Stages,
     corpus: Corpus,
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     work: Preparation,
     judge: Judging | None,
     repeats: int,
@@ -232,17 +232,17 @@ def _estimated(
         spared=corpus.spared,
     )
     if isinstance(prepared, Searching):  # with a model that helps to retrieve
-        rows = prepared.search(asked) if asked else []
-        pairs, made = zip(asked, rows, strict=True), MadeOnce(prepared.index.kept)
-        return added(refining(stages.retrieve, question, hits, made) for question, hits in pairs), None, {}
+        rows = prepared.search(questions) if questions else []
+        pairs, shared = zip(questions, rows, strict=True), SharedReplies(prepared.index.kept)
+        return added(refining(stages.retrieve, question, hits, shared) for question, hits in pairs), None, {}
     assert isinstance(prepared, Ingested)
-    found = prepared.retrieve(asked, corpus.select()) if asked else {}
-    made = MadeOnce(prepared.index.kept)
+    found = prepared.retrieve(questions, corpus.select()) if questions else {}
+    shared = SharedReplies(prepared.index.kept)
     estimates: Estimates = {}
     records: list[Record] = []
-    for item in asked:
+    for item in questions:
         packed = PackedQuestion(prepared, item, found[item.id])
-        one = estimate(packed, made)
+        one = estimate(packed, shared)
         estimates = added([estimates, one])
         if judge is not None and one:
             records += [assumed(packed, len(records) + repeat) for repeat in range(repeats)]

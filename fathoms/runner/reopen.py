@@ -34,7 +34,7 @@ class Reopened:
     experiment: Runnable
     corpus: Corpus
     folder: Path
-    asked: tuple[Question, ...]
+    questions: tuple[Question, ...]
     missing: tuple[Turn, ...]
     repeats: int = 1
     flaws: tuple[Flaw, ...] = ()
@@ -46,10 +46,10 @@ class Reopened:
         return self.experiment.depth is not None
 
 
-def unanswered(run: Run, asked: Sequence[Question], repeats: int) -> tuple[Turn, ...]:
+def unanswered(run: Run, questions: Sequence[Question], repeats: int) -> tuple[Turn, ...]:
     """The questions without an answer, once per repeat. Failed questions count as unanswered."""
     answered = {key for key, entry in run.records.entries().items() if not entry.failed}
-    turns = (Turn(question, repeat) for question in asked for repeat in range(repeats))
+    turns = (Turn(question, repeat) for question in questions for repeat in range(repeats))
     return tuple(turn for turn in turns if (turn.question.id, turn.repeat) not in answered)
 
 

@@ -59,7 +59,7 @@ class _Ready:
     corpus: Corpus
     prepared: Prepared
     run: Run
-    asked: tuple[Question, ...]
+    questions: tuple[Question, ...]
     counted: dict[str, dict[str, Any]] = field(default_factory=dict)
     """What embedding has taken, as far as the budget knows it, by stage."""
 
@@ -91,9 +91,9 @@ class Rounds:
         stages = one.experiment.stages
         if stages is None or stages.retrieve.called or not stages.retrieve.searches:
             return None
-        hits, _ = retrieved(one.prepared, one.asked, one.corpus)
+        hits, _ = retrieved(one.prepared, one.questions, one.corpus)
         self.means.budget.add_embedding(one.new_times())
-        return [Record(question=question, hits=hits.get(question.id, ())) for question in one.asked]
+        return [Record(question=question, hits=hits.get(question.id, ())) for question in one.questions]
 
     def ask(self, questions: Mapping[int, Sequence[Question]], stop: Stop) -> list[Outcome]:
         """Ask some runs, by their numbers, those of the questions that have no answer yet, failed ones again.
@@ -114,7 +114,7 @@ class Rounds:
                     one.experiment,
                     one.prepared,
                     one.run,
-                    len(one.asked) * self.repeats,
+                    len(one.questions) * self.repeats,
                     turns,
                     hits,
                     share,
@@ -167,11 +167,11 @@ def new_rounds(
     with ExitStack() as locks:
         runs = []
         for job, prepared in ready:
-            asked = job.corpus.select()
-            run = create_run(out, job, prepared, asked, means.cache, repeats=repeats, sweep=sweep)
+            questions = job.corpus.select()
+            run = create_run(out, job, prepared, questions, means.cache, repeats=repeats, sweep=sweep)
             locks.enter_context(locked(run))
             keep_documents(run, prepared.documents, prepared.stated, means.cache)
-            runs.append(_Ready(job.experiment, job.corpus, prepared, run, asked))
+            runs.append(_Ready(job.experiment, job.corpus, prepared, run, questions))
         yield Rounds(tuple(runs), means, repeats)
 
 
@@ -187,7 +187,7 @@ def same_rounds(reopened: Sequence[Reopened], means: Means) -> Iterator[Rounds]:
             locks.enter_context(locked(one.run))
             prepared = _prepared(Job(one.experiment, one.corpus, one.folder), means)
             require_same(one.run, prepared)
-            runs.append(_Ready(one.experiment, one.corpus, prepared, one.run, one.asked))
+            runs.append(_Ready(one.experiment, one.corpus, prepared, one.run, one.questions))
         yield Rounds(tuple(runs), means, max((one.repeats for one in reopened), default=1))
 
 

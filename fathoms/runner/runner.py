@@ -120,17 +120,19 @@ def run(
     # prepare all jobs before the first run is created
     ready = []
     for job in jobs:
-        asked = job.corpus.select(limit=selection.limit, categories=selection.categories, ids=selection.ids)
+        questions = job.corpus.select(
+            limit=selection.limit, categories=selection.categories, ids=selection.ids
+        )
         prepared = prepare_job(job, cache, workers, progress, budget)
-        ready.append((job, asked, prepared, retrieved(prepared, asked, job.corpus)))
+        ready.append((job, questions, prepared, retrieved(prepared, questions, job.corpus)))
         budget.add_embedding(prepared.report().get("times", {}))
     with ExitStack() as locks:
         runs = []
-        for job, asked, prepared, (hits, share) in ready:
-            store = create_run(out, job, prepared, asked, cache, repeats=repeats, sweep=sweep)
+        for job, questions, prepared, (hits, share) in ready:
+            store = create_run(out, job, prepared, questions, cache, repeats=repeats, sweep=sweep)
             locks.enter_context(locked(store))
             keep_documents(store, prepared.documents, prepared.stated, cache)
-            turns = [Turn(question, repeat) for question in asked for repeat in range(repeats)]
+            turns = [Turn(question, repeat) for question in questions for repeat in range(repeats)]
             active = ActiveRun(
                 job.experiment, prepared, store, len(turns), turns, hits, share, budget, repeats
             )
@@ -157,7 +159,7 @@ def create_run(
     out: Path,
     job: Job,
     prepared: Prepared,
-    asked: Sequence[Question],
+    questions: Sequence[Question],
     cache: Cache,
     *,
     repeats: int = 1,
@@ -165,7 +167,7 @@ def create_run(
 ) -> Run:
     """Create the folder of a run, with its manifest and no answers yet."""
     *_, state = prepared.fingerprints.values()  # the last stage covers all before it
-    manifest = describe(job.experiment, job.corpus, prepared, asked, job.folder, repeats)
+    manifest = describe(job.experiment, job.corpus, prepared, questions, job.folder, repeats)
     copy = keep_questions(out, job.corpus.questions, job.corpus.derived)
     manifest = manifest.model_copy(update={"data": manifest.data.model_copy(update={"questions_copy": copy})})
     if shared := shared_cache(cache):
@@ -195,7 +197,7 @@ def resume(
     store, experiment, budget = reopened.run, reopened.experiment, budget or Budget()
     require_able(experiment, cache, budget)
     with locked(store):
-        missing = unanswered(store, reopened.asked, reopened.repeats)  # again, now under the lock
+        missing = unanswered(store, reopened.questions, reopened.repeats)  # again, now under the lock
         work = Preparation(cache, workers, progress, spared=reopened.corpus.spared)
         require_room_for_descriptions(experiment, reopened.corpus, work, budget)
         prepared = _prepared(experiment, reopened.corpus, work)
@@ -205,8 +207,10 @@ def resume(
         questions = list({turn.question.id: turn.question for turn in missing}.values())
         hits, share = retrieved(prepared, questions, reopened.corpus)
         budget.add_embedding(prepared.report().get("times", {}))
-        asked = len(reopened.asked) * reopened.repeats
-        active = ActiveRun(experiment, prepared, store, asked, missing, hits, share, budget, reopened.repeats)
+        requested = len(reopened.questions) * reopened.repeats
+        active = ActiveRun(
+            experiment, prepared, store, requested, missing, hits, share, budget, reopened.repeats
+        )
         (outcome,) = ask_runs([active], on_record, on_tally, on_stop)
     return outcome
 

@@ -139,7 +139,7 @@ class Cache:
         self._lock = threading.RLock()
         self._touched: set[tuple[str, str]] = set()
         self._hashes: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._open()
@@ -369,8 +369,8 @@ class Cache:
             rows = []
             for start in range(0, len(keys), _BATCH):
                 part = keys[start : start + _BATCH]
-                marks = ",".join("?" * len(part))
-                query = f"SELECT key, {columns} FROM sealed WHERE kind = ? AND key IN ({marks})"
+                placeholders = ",".join("?" * len(part))
+                query = f"SELECT key, {columns} FROM sealed WHERE kind = ? AND key IN ({placeholders})"
                 rows += self._db.execute(query, (kind, *part)).fetchall()
             return rows
 
@@ -381,8 +381,8 @@ class Cache:
 
     def damaged(self, kind: str) -> None:
         """Report, once per kind, that values are damaged; they are not used and are computed again."""
-        if kind not in self._told:
-            self._told.add(kind)
+        if kind not in self._reported:
+            self._reported.add(kind)
             noun = _NOUNS.get(kind, kind)
             tell_damage(kind, f"some {noun} in the cache in {self.folder} are damaged and will be recomputed")
 
@@ -455,12 +455,12 @@ class Cache:
     @property
     def is_full(self) -> bool:
         """Whether something could not be stored."""
-        return "full" in self._told
+        return "full" in self._reported
 
     def full(self, error: Exception) -> None:
         """Report once that the disk is full; new values are not stored and must be computed again."""
-        if "full" not in self._told:
-            self._told.add("full")
+        if "full" not in self._reported:
+            self._reported.add("full")
             message = f"the cache in {self.folder} cannot be written ({error}): new results are not stored"
             happened("cache-full", level=logging.WARNING, message=message)
 
@@ -577,7 +577,7 @@ class Cache:
         """Prune the entries and the folders."""
         self._note_use()
         freed, over = 0, sum(share.size for share in self.shares()) - max_size
-        for size, _, forget in sorted(self._removable(), key=lambda kept: kept[1]):
+        for size, _, forget in sorted(self._removable(), key=lambda entry: entry[1]):
             if freed >= over:
                 break
             forget()

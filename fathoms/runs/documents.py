@@ -98,13 +98,15 @@ def keep_documents(
         found[fact.id] = _known(fact, text)
     if cache:
         run.texts.note_sound_shared(cache)
-    kept: dict[str, Any] = {"warnings": tuple(warnings)}
+    changes: dict[str, Any] = {"warnings": tuple(warnings)}
     if len(found) > LISTED:
         listed = json.dumps(record_mask().inside({name: one.plain() for name, one in found.items()}))
-        kept["document_list"] = DocumentList(documents=len(found), sha256=run.texts.put_list(listed))
+        changes["document_list"] = DocumentList(documents=len(found), sha256=run.texts.put_list(listed))
     else:
-        kept["documents"] = manifest.data.documents | {name: one for name, one in found.items() if one.pages}
-    data = manifest.data.model_copy(update=kept)
+        changes["documents"] = manifest.data.documents | {
+            name: one for name, one in found.items() if one.pages
+        }
+    data = manifest.data.model_copy(update=changes)
     write_manifest(run, manifest.model_copy(update={"data": data}))
 
 

@@ -55,7 +55,7 @@ def identity(question: Question, *, written: bool | None) -> Identity:
     )
 
 
-def what_is_asked(question: Question) -> bytes:
+def question_digest(question: Question) -> bytes:
     """Return a digest of what two runs must share to be compared on a question: its text, category and gold
     answers."""
     shared = question.model_dump_json(include={"text", "category", "answers", "answerable", "reading"})

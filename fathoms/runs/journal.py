@@ -38,8 +38,8 @@ class Line(NamedTuple):
         """Whether a line that is not JSON is only the beginning of one, because its writer was killed or is
         still writing. Any other such line is damaged, and has to be reported."""
         text = self.text.rstrip()
-        begun = text.startswith(_BEGINNING) or _BEGINNING.startswith(text)
-        return begun and not text.endswith(b"}") and b'"crc": "' not in text[-30:]
+        starts = text.startswith(_BEGINNING) or _BEGINNING.startswith(text)
+        return starts and not text.endswith(b"}") and b'"crc": "' not in text[-30:]
 
 
 class OpenJournal:

@@ -95,7 +95,7 @@ def references(ids: Sequence[str]) -> list[str]:
     return found[::-1]
 
 
-def made(id: str) -> str:
+def creation_time(id: str) -> str:
     """The day and the time of a run's id, in UTC: `27 Nov 13:28`; a dash if it has none."""
     try:
         return datetime.strptime(id[:13], "%Y%m%dT%H%M").strftime("%d %b %H:%M")

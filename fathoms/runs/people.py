@@ -165,10 +165,10 @@ Judged = tuple[str, str, str, str | None, Rubric]
 """A claim, its premise, context, the hash of a picture, and the rubric."""
 
 
-def judged(asked: Judgement) -> Judged:
+def judged(judgement: Judgement) -> Judged:
     """Return what a judgement asks for, as labels name it; raises DataError if a picture cannot be read."""
-    image = None if asked.image is None else picture_hash(asked.image)
-    return asked.claim, asked.premise, asked.context, image, asked.rubric
+    image = None if judgement.image is None else picture_hash(judgement.image)
+    return judgement.claim, judgement.premise, judgement.context, image, judgement.rubric
 
 
 def picture_hash(path: Path) -> str:

@@ -46,11 +46,11 @@ def file_names(root: Path) -> list[str]:
     return sorted(path.name for path in (root / "questions").glob("*.jsonl"))
 
 
-def divided(answered: Iterable[str], asked: Sequence[str]) -> dict[str, list[str]]:
-    """Return the answered questions by the name of their file, in the order in which they were `asked`; any
-    others come last, in the order given."""
+def divided(answered: Iterable[str], all_ids: Sequence[str]) -> dict[str, list[str]]:
+    """Return the answered questions by the name of their file, in the order of `all_ids`, those of the
+    whole run; any others come last, in the order given."""
     known = dict.fromkeys(answered)
-    order = list(dict.fromkeys([*asked, *known]))
+    order = list(dict.fromkeys([*all_ids, *known]))
     parts = {
         file_name(start // PER_FILE + 1): [id for id in order[start : start + PER_FILE] if id in known]
         for start in range(0, len(order), PER_FILE)
@@ -58,9 +58,10 @@ def divided(answered: Iterable[str], asked: Sequence[str]) -> dict[str, list[str
     return {name: part for name, part in parts.items() if part}
 
 
-def places(root: Path, asked: Sequence[str]) -> Mapping[str, str]:
-    """Return the file of every question that stands in one, by its id, and of all that were `asked`."""
-    files = {id: file_name(n // PER_FILE + 1) for n, id in enumerate(dict.fromkeys(asked))}
+def places(root: Path, all_ids: Sequence[str]) -> Mapping[str, str]:
+    """Return the file of every question that stands in one, by its id; else the file that each of
+    `all_ids` would have."""
+    files = {id: file_name(n // PER_FILE + 1) for n, id in enumerate(dict.fromkeys(all_ids))}
     lines = ((id_of(line), name) for name in file_names(root) for _, line in _lines(root, name))
     return files or {id: name for id, name in lines if id is not None}
 
@@ -116,15 +117,15 @@ def read_lines(root: Path, *, is_own: bool = False) -> Iterator[dict[str, Any]]:
 
 
 def find_lines(
-    root: Path, questions: Collection[str], asked: Sequence[str], *, is_own: bool = False
+    root: Path, questions: Collection[str], all_ids: Sequence[str], *, is_own: bool = False
 ) -> Iterator[dict[str, Any]]:
     """Yield the JSON of some questions that stand in lines; raises StoreError if one is damaged.
 
-    Where all of them were `asked`, only their files are read, otherwise all.
+    Where all of them are among `all_ids`, only their files are read, otherwise all.
     """
     names, left = file_names(root), set(questions)
     with suppress(ValueError):
-        expected = {file_name(asked.index(question) // PER_FILE + 1) for question in left}
+        expected = {file_name(all_ids.index(question) // PER_FILE + 1) for question in left}
         names = [name for name in names if name in expected]
     for name in names:
         for place, line in _lines(root, name):

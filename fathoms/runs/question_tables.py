@@ -125,14 +125,14 @@ _NO_VALUE = {"value": None}
 
 
 def _line(
-    question: Question, asked: Record | BriefRepeat, scores: OneScore, values: Iterable[Number | None]
+    question: Question, record: Record | BriefRepeat, scores: OneScore, values: Iterable[Number | None]
 ) -> str:
     """Return the line of a question asked once."""
-    answer, error = asked.answer, asked.error
+    answer, error = record.answer, record.error
     cells = (
         _stored(question.id),
         _stored(question.category),
-        asked.repeat,
+        record.repeat,
         question.answerable,
         scores.correctness,
         scores.hallucination,

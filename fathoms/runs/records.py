@@ -89,9 +89,9 @@ class Records:
     def append(self, records: Iterable[Record]) -> list[Record]:
         """Add finished records; they are on the disk when this returns. Returns the records as stored: one
         that is too long to be read again is stored as a failure that says so."""
-        kept, lines = self._lines(records)
+        stored, lines = self._lines(records)
         self._journal.append(lines)
-        return kept
+        return stored
 
     @contextmanager
     def appending(self) -> Iterator[Appender]:
@@ -101,7 +101,7 @@ class Records:
 
     def _lines(self, records: Iterable[Record]) -> tuple[list[Record], list[bytes]]:
         """The records as they are stored, and their journal lines."""
-        kept, lines = [], []
+        stored, lines = [], []
         for record in records:
             try:
                 line = self._line(record)
@@ -111,9 +111,9 @@ class Records:
                     update={"hits": None, "prompt": None, "answer": None, "citations": None, "error": failure}
                 )
                 line = self._line(record)
-            kept.append(record)
+            stored.append(record)
             lines.append(line)
-        return kept, lines
+        return stored, lines
 
     def _line(self, record: Record) -> bytes:
         """The journal line of a record. It holds everything needed to use the record, so that this is on disk
@@ -269,7 +269,7 @@ class Records:
         id = json.dumps(question)
         forms = {id.encode(), json.dumps(question, ensure_ascii=False).encode("utf-8", "replace")}
         found = self._contents(lambda text: any(form in text for form in forms)).entries
-        return found if any(asked == question for asked, _ in found) else self.entries()
+        return found if any(name == question for name, _ in found) else self.entries()
 
 
 class Appender:
@@ -286,9 +286,9 @@ class Appender:
     def add(self, record: Record) -> Record:
         """Add a record, which survives the end of the process when this returns, and a power cut after the
         next `sync`. Returns it as stored, as `Records.append` does; raises StoreError."""
-        (kept,), lines = self._lines([record])
+        (stored,), lines = self._lines([record])
         self._journal.write(lines)
-        return kept
+        return stored
 
     def sync(self) -> None:
         """Have all records that were added put on the disk, and wait for it; raises StoreError."""

@@ -45,11 +45,11 @@ from fathoms.types.run.summary import Summary
 class QuestionMean(NamedTuple):
     """The mean of a metric over the repeats of a question.
 
-    `asked` is the digest of what two runs must share (`identity.what_is_asked`), and `answers` the number of
+    `digest` is that of what two runs must share (`identity.question_digest`), and `answers` the number of
     its repeats with a value.
     """
 
-    asked: bytes
+    digest: bytes
     category: str
     mean: float
     answers: int
@@ -209,8 +209,8 @@ class Run:
         return found if found is not None and self._counts_all(found.rows) else self.scores.head
 
     @property
-    def marks(self) -> Mapping[str, Mapping[str, Any]]:
-        """The metadata of the questions that have one of `MARKS`, by their ids."""
+    def compared_metadata(self) -> Mapping[str, Mapping[str, Any]]:
+        """The metadata of the questions that have one of `COMPARISON_KEYS`, by their ids."""
         return self.head.marks
 
     def worst(self, profile: str, limit: int) -> Sequence[Worst]:
@@ -231,7 +231,7 @@ class Run:
         }
 
     @cached_property
-    def asked(self) -> dict[str, bytes]:
+    def question_digests(self) -> dict[str, bytes]:
         """Digests of what two runs must share to be compared, by question id."""
         table = self.scores
         return {id: table.digest(number) for number, id in enumerate(table.ids)}

@@ -35,8 +35,8 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from fathoms.errors import StoreError
 from fathoms.runs.folder import LARGEST_FILE, open_file, read_file, write_file
-from fathoms.runs.identity import identity, what_is_asked
-from fathoms.runs.marks import MARKS
+from fathoms.runs.identity import identity, question_digest
+from fathoms.runs.metadata import COMPARISON_KEYS
 from fathoms.types import Failure, Question, Reply
 from fathoms.types.run.part import Json, Number
 from fathoms.types.run.rows import ScoredQuestion
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 FILE = "scores.npz"
 VERSION = 2
 _HASHES = {"gold": 16, "text": 16, "answers": 16, "evidence": 16, "asked": 32}
-"""The hashes of a question and their bytes: those of `Identity`, and `what_is_asked`."""
+"""The hashes of a question and their bytes: those of `Identity`, and `question_digest`."""
 _OF_ANSWERS = ("question", "repeat", "error", "answered", "cached", "cost", "seconds")
 """What there is of every answer: the number of its question, and of its kind of failure in `errors`."""
 _OF_QUESTIONS = ("category", "documents", "answerable")
@@ -105,8 +105,9 @@ Worst = tuple[str, float | None, float | None]
 class Head:
     """What a screen shows of single questions, without the scores of all others.
 
-    `marks` are the metadata of the questions that have one of `MARKS`, `failures` the question and the repeat
-    of the first failure of each kind, and `worst` the worst questions by profile (`ScoreTable.worst`).
+    `marks` are the metadata of the questions that have one of `COMPARISON_KEYS`, `failures` the question and
+    the repeat of the first failure of each kind, and `worst` the worst questions by profile
+    (`ScoreTable.worst`). They are keys of the head of the file, too.
     """
 
     marks: Mapping[str, Mapping[str, Any]]
@@ -121,8 +122,8 @@ class ScoreTable:
 
     `ids` are those of the questions, and `hashes` what tells each from others. `columns` have a number for
     each question (`_OF_QUESTIONS`) or for each answer, NaN where there is none. `categories`, the lists of
-    gold `documents` and the kinds of failures, `errors`, stand there by their numbers. `marks` are as in
-    `Head`.
+    gold `documents` and the kinds of failures, `errors`, stand there by their numbers. `compared` are the
+    `marks` of `Head`.
     """
 
     ids: Sequence[str]
@@ -131,7 +132,7 @@ class ScoreTable:
     categories: Sequence[str] = ()
     documents: Sequence[tuple[str, ...]] = ()
     errors: Sequence[str] = ()
-    marks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    compared: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     _lists: dict[str, list[float]] = field(default_factory=dict)
 
     @cached_property
@@ -181,7 +182,7 @@ class ScoreTable:
         """What a screen shows of single questions."""
         profiles = [name.split("/")[1] for name in self.columns if name.endswith("/scored")]
         worst = {profile: self.worst(profile, MOST_WORST) for profile in profiles}
-        return Head(self.marks, self._first_failures(), worst, len(self))
+        return Head(self.compared, self._first_failures(), worst, len(self))
 
     def _first_failures(self) -> dict[str, tuple[str, int]]:
         """Return the question and the repeat of the first failure of each kind, in their order."""
@@ -334,10 +335,10 @@ class TableMaker:
 
     def __init__(self) -> None:
         self._ids: list[str] = []
-        self._marks: dict[str, Mapping[str, Any]] = {}
+        self._compared: dict[str, Mapping[str, Any]] = {}
         self._listed: dict[str, dict[Any, int]] = {name: {} for name in _CODED.values()}
         self._hashes = {name: bytearray() for name in _HASHES}
-        self._asked = {f"question/{name}": array("d") for name in _OF_QUESTIONS}
+        self._of_questions = {f"question/{name}": array("d") for name in _OF_QUESTIONS}
         self._columns = {f"answer/{name}": array("d") for name in _OF_ANSWERS}
         self._pending: list[tuple[int, _Answer, Mapping[str, Any], Mapping[str, Mapping[str, Any]]]] = []
 
@@ -358,14 +359,14 @@ class TableMaker:
         identified = identity(question, written=None)
         place = len(self._ids)
         self._ids.append(question.id)
-        self._asked["question/category"].append(self._number("categories", question.category))
-        self._asked["question/documents"].append(self._number("documents", identified.documents))
-        self._asked["question/answerable"].append(question.answerable)
+        self._of_questions["question/category"].append(self._number("categories", question.category))
+        self._of_questions["question/documents"].append(self._number("documents", identified.documents))
+        self._of_questions["question/answerable"].append(question.answerable)
         for name in ("gold", "text", "answers", "evidence"):
             self._hashes[name] += bytes.fromhex(getattr(identified, name))
-        self._hashes["asked"] += what_is_asked(question)
-        if not MARKS.isdisjoint(question.metadata):
-            self._marks[question.id] = question.metadata
+        self._hashes["asked"] += question_digest(question)
+        if not COMPARISON_KEYS.isdisjoint(question.metadata):
+            self._compared[question.id] = question.metadata
         self._pending += zip([place] * len(answers), answers, scores, metrics, strict=True)
         if len(self._pending) >= _TOGETHER:
             self._add_pending()
@@ -427,10 +428,10 @@ class TableMaker:
     def state(self) -> dict[str, Any]:
         """Return everything that was collected as JSON values, for `extend`."""
         self._add_pending()
-        parts: dict[str, bytearray | array[float]] = {**self._hashes, **self._asked, **self._columns}
+        parts: dict[str, bytearray | array[float]] = {**self._hashes, **self._of_questions, **self._columns}
         return {
             "ids": self._ids,
-            "marks": self._marks,
+            "marks": self._compared,
             "listed": {name: list(values) for name, values in self._listed.items()},
             "parts": {name: b64encode(zlib.compress(part, 1)).decode() for name, part in parts.items()},
         }
@@ -440,7 +441,7 @@ class TableMaker:
         self._add_pending()
         first, before = len(self._ids), self._rows
         self._ids += state["ids"]
-        self._marks |= state["marks"]
+        self._compared |= state["marks"]
         codes = {
             name: [self._number(name, tuple(one) if name == "documents" else one) for one in values]
             for name, values in state["listed"].items()
@@ -457,8 +458,8 @@ class TableMaker:
             elif name in _CODED:
                 new = codes[_CODED[name]]
                 more = array("d", [new[int(code)] if code == code else nan for code in more])
-            if name in self._asked:
-                self._asked[name].extend(more)
+            if name in self._of_questions:
+                self._of_questions[name].extend(more)
                 continue
             column = self._columns.setdefault(name, array("d"))
             column.extend([nan] * (before - len(column)))
@@ -474,11 +475,11 @@ class TableMaker:
             name: np.frombuffer(bytes(part), np.uint8).reshape(-1, _HASHES[name])
             for name, part in self._hashes.items()
         }
-        of_questions = {name: np.array(column) for name, column in self._asked.items()}
+        of_questions = {name: np.array(column) for name, column in self._of_questions.items()}
         columns = {name: np.array(column) for name, column in sorted(self._columns.items())}
         categories, documents, errors = (tuple(values) for values in self._listed.values())
         columns = {**of_questions, **columns}
-        return ScoreTable(self._ids, hashes, columns, categories, documents, errors, self._marks)
+        return ScoreTable(self._ids, hashes, columns, categories, documents, errors, self._compared)
 
 
 def _as_stored(question: Question) -> Question:
@@ -591,14 +592,14 @@ def _member(file: zipfile.ZipFile, name: str) -> bytes:
 
 def _head(head: Json) -> Head:
     """Return what the head of a file says; raises one of `_UNUSABLE` for any other value."""
-    marks, failures, worst = head["marks"], head["failures"], head["worst"]
-    if not all(isinstance(one, dict) for one in marks.values()):
+    compared, failures, worst = head["marks"], head["failures"], head["worst"]
+    if not all(isinstance(one, dict) for one in compared.values()):
         raise ValueError("they are no metadata")
     numbers = [number for listed in worst.values() for _, *pair in listed for number in pair]
     if not all(number is None or isinstance(number, int | float) for number in numbers):
         raise ValueError("they are no scores")
     return Head(
-        marks,
+        compared,
         {kind: (str(id), int(repeat)) for kind, (id, repeat) in failures.items()},
         {profile: [(str(id), one, other) for id, one, other in listed] for profile, listed in worst.items()},
         int(head["rows"]),
@@ -654,7 +655,7 @@ def _table(file: zipfile.ZipFile, head: Json) -> ScoreTable:
         known = (codes >= 0) & (codes < len(lists[listed])) & (codes % 1 == 0)
         if not (known | np.isnan(codes) if name == "answer/error" else known).all():
             raise ValueError(f"{name} has a number that is not in a list")
-    return ScoreTable(ids, hashes, columns, **lists, marks=_head(head).marks)
+    return ScoreTable(ids, hashes, columns, **lists, compared=_head(head).marks)
 
 
 def _array(file: zipfile.ZipFile, name: str, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:

@@ -26,10 +26,10 @@ def _inner(value: Mapping[str, Any]) -> str:
     return json_bytes(value).decode("utf-8", "replace")[2:-3]
 
 
-def _blocks(kept: Mapping[str, Any], new: Mapping[str, str]) -> Iterator[bytes]:
-    """Yield the JSON of verdicts block by block, except for the line that closes it: those that are `kept`,
+def _blocks(old: Mapping[str, Any], new: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield the JSON of verdicts block by block, except for the line that closes it: those that are `old`,
     and the texts of the `new` ones."""
-    texts, start = chain([_inner(kept)] if kept else (), new.values()), "{\n"
+    texts, start = chain([_inner(old)] if old else (), new.values()), "{\n"
     while block := list(islice(texts, 1_000)):
         yield (start + ",\n".join(block)).encode("utf-8", "replace")
         start = ",\n"
@@ -68,5 +68,5 @@ class Verdicts(Mapping[str, Verdict]):
     def add(self, texts: Mapping[str, str]) -> None:
         """Write judgements, at least one, each as `verdict_text` makes it; those with the same key are
         replaced."""
-        kept = {key: value for key, value in self.stored.items() if key not in texts}
-        write_sealed(self._root, self._name, _blocks(kept, texts))
+        old = {key: value for key, value in self.stored.items() if key not in texts}
+        write_sealed(self._root, self._name, _blocks(old, texts))

@@ -105,9 +105,9 @@ def view_names(question: str) -> tuple[str, str]:
     return view_name(question), f"{old_unique_name(question)}.json"
 
 
-def in_order(questions: Iterable[str], asked: Sequence[str]) -> list[str]:
+def in_order(questions: Iterable[str], all_ids: Sequence[str]) -> list[str]:
     """Return the questions of a run in the order in which `read_views` yields their files."""
-    places = {id: place for place, id in enumerate(asked)}
+    places = {id: place for place, id in enumerate(all_ids)}
     keys = {id: (places.get(id, len(places)), "" if id in places else view_name(id)) for id in questions}
     return sorted(keys, key=keys.__getitem__)
 
@@ -135,9 +135,9 @@ def read_views(root: Path, manifest: Manifest) -> Iterator[Json]:
         yield from _read_files(root, manifest.data.asked_ids, is_own=is_own)
 
 
-def _read_files(root: Path, asked: Sequence[str], *, is_own: bool) -> Iterator[Json]:
+def _read_files(root: Path, all_ids: Sequence[str], *, is_own: bool) -> Iterator[Json]:
     """Yield the JSON of the files that hold one question each."""
-    order = {name: number for number, id in enumerate(asked) for name in view_names(id)}
+    order = {name: number for number, id in enumerate(all_ids) for name in view_names(id)}
     paths = (root / "questions").glob("*.json")
     for path in sorted(paths, key=lambda path: (order.get(path.name, len(order)), path.name)):
         view = read_checked(root, f"questions/{path.name}", is_own=is_own)
@@ -205,9 +205,7 @@ class QuestionFiles:
     def of(self, question: str) -> dict[str, Any] | None:
         """Read one question: its file, or the same without scores where it has answers that are not scored
         yet. `None` where the run has no answer to it; raises StoreError."""
-        entries = [
-            entry for (asked, _), entry in self._records.entries_of(question).items() if asked == question
-        ]
+        entries = [entry for (id, _), entry in self._records.entries_of(question).items() if id == question]
         if not entries:
             return None
         records = list(self._records.read(entries))

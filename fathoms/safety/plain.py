@@ -13,5 +13,5 @@ def plain(text: object) -> str:
     text = str(text)
     if text.isprintable():  # nothing to leave out, and much faster to find out
         return " ".join(text.split())
-    kept = (c for c in text if c.isspace() or c in JOINERS or unicodedata.category(c) not in UNSEEN)
-    return " ".join("".join(kept).split())
+    visible = (c for c in text if c.isspace() or c in JOINERS or unicodedata.category(c) not in UNSEEN)
+    return " ".join("".join(visible).split())

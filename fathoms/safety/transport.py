@@ -58,7 +58,7 @@ class Body:
                 " have the server send its answers without compression"
             )
         self._largest = math.inf if largest is None else largest
-        self._received = self._made = 0
+        self._received = self._unpacked = 0
 
     def pieces(self, data: bytes) -> Iterator[bytes]:
         """Decompress received bytes; yields pieces of limited size."""
@@ -73,7 +73,7 @@ class Body:
             except zlib.error as error:
                 raise ModelError("its answer cannot be decompressed: it is not valid gzip") from error
             data = self._inflate.unconsumed_tail
-            self._made = self._within(self._made + len(piece))
+            self._unpacked = self._within(self._unpacked + len(piece))
             if piece:
                 yield piece
 
@@ -156,9 +156,9 @@ def client(*, largest: int | None = LARGEST, **options: Any) -> httpx.Client:
 def shared_client(largest: int | None = LARGEST) -> httpx.Client:
     """The one client of the process for such responses: opening a connection may take longer than a request.
     Its connections are closed when the process ends."""
-    made = client(largest=largest)
-    atexit.register(made.close)
-    return made
+    shared = client(largest=largest)
+    atexit.register(shared.close)
+    return shared
 
 
 def async_client(http: ModuleType | None = None, **options: Any) -> Any:
@@ -214,8 +214,8 @@ def fetch(
     verify = url.lower().startswith("https:") or bool(getproxies())
 
     def call() -> Fetched:
-        with client(largest=LARGEST_CHECK, headers=headers or {}, timeout=seconds, verify=verify) as made:
-            answer = made.request(method, url, json=json)
+        with client(largest=LARGEST_CHECK, headers=headers or {}, timeout=seconds, verify=verify) as http:
+            answer = http.request(method, url, json=json)
             return Fetched(answer.status_code, answer.headers, answer.content)
 
     try:

@@ -25,7 +25,7 @@ from fathoms.metrics.retrieval.levels import GOLD
 from fathoms.metrics.retrieval.metrics import RetrievalMetric
 from fathoms.metrics.score_records import RecordScore, Scoring, judge
 from fathoms.metrics.stages import Stage
-from fathoms.runs.marks import OF_VARIANTS
+from fathoms.runs.metadata import OF_VARIANTS
 from fathoms.runs.question_tables import QuestionTables
 from fathoms.runs.records import Entry
 from fathoms.runs.run import Run

@@ -75,8 +75,8 @@ def headline(result: Result) -> list[str]:
     if not result.is_decided:
         why = _SAYS.get(result.stopped or "", "it is not decided")
         first = f"leading on these questions: {best_name} ({value}); {why}"
-        asked = f"{result.asked} of {amount(result.questions, 'question')}"
-        first += f" after {asked}, and {len(rest) + 1} candidates are left"
+        count = f"{result.asked} of {amount(result.questions, 'question')}"
+        first += f" after {count}, and {len(rest) + 1} candidates are left"
     elif result.settings.front and rest:
         first = f"best on these questions: {best_name} ({value}); {len(rest)} others are left, because"
         first += f" none of less {result.settings.front} is surely better"

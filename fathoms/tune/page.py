@@ -98,7 +98,7 @@ def _survivors(result: Result) -> str:
         places += [(end, left), (end, left - 1)]
         left -= 1
     places.append((result.asked, left))
-    points = " ".join(f"{across(asked):.1f},{up(count):.1f}" for asked, count in places)
+    points = " ".join(f"{across(done):.1f},{up(count):.1f}" for done, count in places)
     drawn = f'<polyline points="{points}" class="mark" style="fill:none" stroke-width="2"/>'
     frame = _frame("0 questions", f"{result.questions} questions", "0", str(number))
     words = f"Candidates that are left after each number of questions: {number} at first, {left} at the end."

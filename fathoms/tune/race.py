@@ -82,7 +82,7 @@ class Race:
         self.alive: NDArray[np.bool_] = np.ones(candidates, dtype=bool)
         self.dropped_at: list[int | None] = [None] * candidates
         """After how many questions each candidate was dropped; `None` for those that are alive."""
-        self.asked = 0
+        self.done = 0
         self.chosen: int | None = None
         """The candidate that was found to be within the margin of the best, once there is one."""
         strata = int(order.strata.max(initial=-1)) + 1
@@ -116,7 +116,7 @@ class Race:
     @property
     def is_over(self) -> bool:
         """Whether there is nothing left to ask."""
-        return self.asked >= len(self.order) or int(self.alive.sum()) <= 1 or self.chosen is not None
+        return self.done >= len(self.order) or int(self.alive.sum()) <= 1 or self.chosen is not None
 
     def best(self) -> int:
         """The candidate that is chosen if the race ends now: the one that leads, unless one was found to be
@@ -131,10 +131,10 @@ class Race:
         a dropped one, when it was dropped. 0.5 before the first question."""
         if self.dropped_at[candidate] is not None:
             return self._last[candidate]
-        if not self.asked:
+        if not self.done:
             return 0.5
         sums, seen = self._plain[candidate], self._counts > 0
-        means = np.where(seen, sums / np.maximum(self._counts, 1), sums.sum() / self.asked)
+        means = np.where(seen, sums / np.maximum(self._counts, 1), sums.sum() / self.done)
         return float(self._sums[candidate] + means @ self._left)
 
     def add(self, scores: Array) -> list[int]:
@@ -148,7 +148,7 @@ class Race:
         if not ((low >= 0) & (high <= 1)).all():
             raise ValueError("expected scores from 0 to 1")
         left = float(self._left.sum())  # with the question that is added now
-        if len(alive) > 1 and self.asked >= self._first_bet:
+        if len(alive) > 1 and self.done >= self._first_bet:
             self._bet(alive, low, high, left)
             if self._within:
                 self._cover(alive, low, high, left)
@@ -159,7 +159,7 @@ class Race:
         """The estimated mean score of each candidate on the questions that are left; categories with few
         known scores lean on the others."""
         left = float(self._left.sum())
-        pooled = (self._plain[alive].sum(1) + _PRIOR * self._prior[alive]) / (self.asked + _PRIOR)
+        pooled = (self._plain[alive].sum(1) + _PRIOR * self._prior[alive]) / (self.done + _PRIOR)
         by_stratum = (self._plain[alive] + _PRIOR * pooled[:, None]) / (self._counts + _PRIOR)
         return np.asarray(by_stratum @ self._left / left if left > 0 else pooled)
 
@@ -172,7 +172,7 @@ class Race:
         """The mean squares of the differences between candidates, [j, k]."""
         products = self._products[np.ix_(alive, alive)]
         own = np.diag(products)
-        return np.asarray((own[:, None] + own[None, :] - 2 * products) / max(1, self.asked))
+        return np.asarray((own[:, None] + own[None, :] - 2 * products) / max(1, self.done))
 
     def _rivals(self, alive: NDArray[np.int64]) -> Array:
         """The weights with which each candidate, by row, is compared with the others: most of it goes to
@@ -181,14 +181,14 @@ class Race:
         allowed = ~np.eye(size, dtype=bool)
         if self._no_dearer is not None:
             allowed &= self._no_dearer[np.ix_(alive, alive)]
-        if self.asked == 0 and not self._prior.any():
+        if self.done == 0 and not self._prior.any():
             shares = allowed.astype(float)
         else:
             found = self._estimates(alive)
             spread = _VARIANCE
-            if self.asked >= 3:
+            if self.done >= 3:
                 spread = float(self._variances(alive).sum()) / (size * (size - 1))
-            steepness = _SHARPNESS * math.sqrt(max(1, self.asked) / max(spread, 1e-4))
+            steepness = _SHARPNESS * math.sqrt(max(1, self.done) / max(spread, 1e-4))
             lead = np.where(allowed, found[None, :], -np.inf)
             best = lead.max(1, keepdims=True)
             shares = np.exp(np.maximum(steepness * (lead - np.where(np.isfinite(best), best, 0.0)), -50.0))
@@ -213,13 +213,13 @@ class Race:
     def _stake(self, against: Array, alive: NDArray[np.int64], expected: Array) -> Array:
         """How much is bet on each row of `against`: about the share for which the wealth is expected to grow
         fastest, which is edge / (variance + edge^2)."""
-        if self.asked == 0:
+        if self.done == 0:
             estimate, variance = against @ self._prior[alive], np.full(len(against), _VARIANCE)
         else:
             squares = np.einsum("kj,jl,kl->k", against, self._products[np.ix_(alive, alive)], against)
-            prior = squares.mean() / self.asked if self.asked >= 3 else _VARIANCE
+            prior = squares.mean() / self.done if self.done >= 3 else _VARIANCE
             estimate = against @ self._rest(alive)
-            variance = (squares + _PRIOR * prior) / (self.asked + _PRIOR) - estimate**2
+            variance = (squares + _PRIOR * prior) / (self.done + _PRIOR) - estimate**2
         edge = np.maximum(estimate + self._optimism - expected, 0.0)
         stake = edge / (np.maximum(variance, 1e-4) + edge**2)
         return np.asarray(np.minimum(stake, _LARGEST / np.maximum(1 + expected, 1e-9)))
@@ -232,8 +232,8 @@ class Race:
         rest = self._rest(alive)
         estimate = rest[:, None] - rest[None, :]
         squares = self._variances(alive)
-        prior = squares.mean() if self.asked >= 3 else _VARIANCE
-        variance = (squares * self.asked + _PRIOR * prior) / (self.asked + _PRIOR) - estimate**2
+        prior = squares.mean() if self.done >= 3 else _VARIANCE
+        variance = (squares * self.done + _PRIOR * prior) / (self.done + _PRIOR) - estimate**2
         edge = np.maximum(estimate + _OPTIMISM - expected, 0.0)
         stake = edge / (np.maximum(variance, 1e-4) + edge**2)
         stake = np.minimum(stake, _LARGEST / np.maximum(1 + expected, 1e-9))
@@ -243,7 +243,7 @@ class Race:
     def _learn(self, alive: NDArray[np.int64], low: Array, high: Array) -> None:
         """Add the scores of a question to what is known; unknown ones count as a half in estimates."""
         values = (low + high) / 2
-        stratum, weight = int(self.order.strata[self.asked]), float(self.order.weights[self.asked])
+        stratum, weight = int(self.order.strata[self.done]), float(self.order.weights[self.done])
         self._sums[alive] += weight * values
         self._lows[alive] += weight * low
         self._highs[alive] += weight * high
@@ -251,7 +251,7 @@ class Race:
         self._counts[stratum] += 1
         self._left[stratum] = max(0.0, self._left[stratum] - weight)
         self._products[np.ix_(alive, alive)] += np.outer(values, values)
-        self.asked += 1
+        self.done += 1
 
     def _drop(self) -> list[int]:
         """Drop the candidates whose bet is won, and see whether one is within the margin of all others."""
@@ -260,9 +260,9 @@ class Race:
             lost[self.best()] = False  # somebody has to win
         for candidate in np.flatnonzero(lost).tolist():
             self._last[candidate] = self.figure(candidate)
-            self.dropped_at[candidate] = self.asked
+            self.dropped_at[candidate] = self.done
         self.alive &= ~lost
-        if self._within and self.asked < len(self.order):
+        if self._within and self.done < len(self.order):
             alive = np.flatnonzero(self.alive)
             covers = self._covered[np.ix_(alive, alive)] >= self._cover_limit
             np.fill_diagonal(covers, True)

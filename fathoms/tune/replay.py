@@ -19,7 +19,7 @@ class Replayed:
     asked, and how many calls that was in all, as a share of asking everything."""
 
     chosen: int
-    asked: tuple[int, ...]
+    counts: tuple[int, ...]
     calls: float
 
 
@@ -36,11 +36,11 @@ def replay(
     """Run a race over scores in [0, 1], candidates by questions, in an order that `rng` draws."""
     order = draw_order(categories, rng)
     race = Race(order, len(scores), alpha=alpha, within=within, costs=costs, prior=prior)
-    asked = np.zeros(len(scores), dtype=int)
+    counts = np.zeros(len(scores), dtype=int)
     while not race.is_over:
-        asked += race.alive
-        race.add(scores[:, order.positions[race.asked]])
-    return Replayed(race.best(), tuple(asked.tolist()), float(asked.sum()) / scores.size)
+        counts += race.alive
+        race.add(scores[:, order.positions[race.done]])
+    return Replayed(race.best(), tuple(counts.tolist()), float(counts.sum()) / scores.size)
 
 
 def figures(scores: Array, categories: Sequence[str]) -> Array:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from fathoms.errors import UsageError
-from fathoms.runs.marks import CONFIG
+from fathoms.runs.metadata import CONFIG
 from fathoms.safety.option_limits import MOST_REPEATS
 from fathoms.stats.betting import mean_of_these
 from fathoms.tune.intervals import difference_on_new, on_new, questions_to_settle
@@ -163,9 +163,9 @@ def result_of(
     less the figure that is shown."""
     best = race.best()
     ordered = scores[:, order.positions]
-    asked = [race.dropped_at[number] or race.asked for number in range(len(candidates))]
+    counts = [race.dropped_at[number] or race.done for number in range(len(candidates))]
     standings = [
-        _standing(number, best, ordered, asked, order, race, candidates[number], settings, flipped=flipped)
+        _standing(number, best, ordered, counts, order, race, candidates[number], settings, flipped=flipped)
         for number in range(len(candidates))
     ]
     ranked = sorted(
@@ -181,8 +181,8 @@ def result_of(
     return Result(
         best=ranked[0],
         standings=tuple(ranked),
-        effects=tuple(_effects(candidates, ordered, asked, order, settings.alpha, flipped=flipped)),
-        asked=race.asked,
+        effects=tuple(_effects(candidates, ordered, counts, order, settings.alpha, flipped=flipped)),
+        asked=race.done,
         questions=len(order),
         calls=sum(one.asked for one in candidates),
         whole=len(order) * len(candidates) * settings.repeats,
@@ -197,7 +197,7 @@ def _standing(
     number: int,
     best: int,
     ordered: Array,
-    asked: Sequence[int],
+    counts: Sequence[int],
     order: Order,
     race: Race,
     candidate: Candidate,
@@ -206,7 +206,7 @@ def _standing(
     flipped: bool,
 ) -> Standing:
     """Return where one candidate stands after the race."""
-    count = asked[number]
+    count = counts[number]
     row = ordered[number, :count]
     known = ~np.isnan(row)
     filled = np.where(known, row, 0.5)
@@ -219,7 +219,7 @@ def _standing(
     if number != best:
         both = known & ~np.isnan(ordered[best, :count])
         gaps = ordered[best, :count][both] - row[both]
-        level = settings.alpha / max(1, len(asked) - 1)
+        level = settings.alpha / max(1, len(counts) - 1)
         behind = difference_on_new(gaps, strata[both], categories, level)
         settle = questions_to_settle(gaps, strata[both], level) if behind[0] <= 0 else None
     return Standing(
@@ -242,7 +242,7 @@ def _shown(interval: Interval, flipped: bool) -> Interval:
 def _effects(
     candidates: Sequence[Candidate],
     ordered: Array,
-    asked: Sequence[int],
+    counts: Sequence[int],
     order: Order,
     alpha: float,
     *,
@@ -263,7 +263,7 @@ def _effects(
             ]
             if not pairs:
                 continue
-            count = min(min(asked[ours], asked[theirs]) for ours, theirs in pairs)
+            count = min(min(counts[ours], counts[theirs]) for ours, theirs in pairs)
             rows = [ordered[ours, :count] - ordered[theirs, :count] for ours, theirs in pairs]
             gaps = np.mean(np.nan_to_num(rows), axis=0)
             gaps = -gaps if flipped else gaps

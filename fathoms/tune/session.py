@@ -47,7 +47,7 @@ _RETRIEVAL_WEIGHT = 0.5
 class Progress:
     """What is known after a round: the questions asked, of how many, and the candidates that are left."""
 
-    asked: int
+    done: int
     questions: int
     alive: tuple[str, ...]
     dropped: tuple[str, ...]
@@ -115,7 +115,7 @@ class Session:
             gone = np.flatnonzero(before & ~race.alive)
             on_round(
                 Progress(
-                    race.asked,
+                    race.done,
                     len(self.order),
                     tuple(names[number] for number in np.flatnonzero(race.alive)),
                     tuple(names[number] for number in gone),
@@ -167,7 +167,7 @@ class Session:
             defended=self.settings.defended,
         )
         while not race.is_over:
-            column = self.scores[:, self.order.positions[race.asked]]
+            column = self.scores[:, self.order.positions[race.done]]
             if np.isinf(column[race.alive]).any():  # not asked of all yet
                 break
             race.add(column)
@@ -204,20 +204,20 @@ class Session:
 
     def _end_of_round(self, race: Race) -> int:
         """How many questions are asked after the next round."""
-        return min(len(self.order), race.asked + self._size(race.asked))
+        return min(len(self.order), race.done + self._size(race.done))
 
-    def _size(self, asked: int) -> int:
+    def _size(self, done: int) -> int:
         """How many questions a round has after so many."""
         at_once = max(one.experiment.max_concurrency for one in self.rounds.runs)
-        return max(2, min(at_once, math.ceil(len(self.order) / 10)), asked // _SHARE)
+        return max(2, min(at_once, math.ceil(len(self.order) / 10)), done // _SHARE)
 
     def _ask(self, race: Race, end: int, stop: Stop) -> str | None:
         """Ask the candidates that are left the questions of a round; returns what ended it early, if so."""
-        row = [self.questions[place] for place in self.order.positions[race.asked : end]]
+        row = [self.questions[place] for place in self.order.positions[race.done : end]]
         alive = [int(number) for number in np.flatnonzero(race.alive)]
         if self.settings.max_calls is not None:
-            made = sum(len(one.run.records.entries()) for one in self.rounds.runs)
-            row = row[: max(0, (self.settings.max_calls - made) // (len(alive) * self.settings.repeats))]
+            calls = sum(len(one.run.records.entries()) for one in self.rounds.runs)
+            row = row[: max(0, (self.settings.max_calls - calls) // (len(alive) * self.settings.repeats))]
             if not row:
                 return "calls"
         self._final |= {question.id for question in row}
@@ -309,10 +309,10 @@ def _population(rounds: Rounds, metric: str) -> tuple[Question, ...]:
     if any(one.corpus.questions_sha256 != first.corpus.questions_sha256 for one in rounds.runs):
         raise UsageError("the candidates have different questions: a race needs the same `data` in all")
     variants = first.run.manifest.data.variant_ids
-    ids = set.intersection(*({question.id for question in one.asked} for one in rounds.runs))
+    ids = set.intersection(*({question.id for question in one.questions} for one in rounds.runs))
     return tuple(
         question
-        for question in first.asked
+        for question in first.questions
         if question.id in ids
         and question.id not in variants
         and (metric != "correctness" or question.answers)

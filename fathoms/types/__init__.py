@@ -1065,9 +1065,9 @@ class Record(StoredValue):
 
     def keeping(self, kinds: frozenset[str]) -> Record:
         """Return this record with those kinds of parts left in its answer."""
-        kept = self.model_copy()
-        kept._keep = kinds
-        return kept
+        record = self.model_copy()
+        record._keep = kinds
+        return record
 
     @property
     def only_searched(self) -> bool:
@@ -1168,13 +1168,13 @@ class Verdict(StoredValue):
     def on(self, claim: str, premise: str, context: str | None) -> Verdict:
         """Return the same verdict on another claim. This is made by hand, because a run may hold a million,
         and a copy or a validation takes twice as long."""
-        made = object.__new__(Verdict)
+        verdict = object.__new__(Verdict)
         values = {**self.__dict__, "claim": claim, "premise": premise, "context": context}
-        object.__setattr__(made, "__dict__", values)
-        object.__setattr__(made, "__pydantic_fields_set__", self.__pydantic_fields_set__)
-        object.__setattr__(made, "__pydantic_extra__", None)
-        object.__setattr__(made, "__pydantic_private__", None)
-        return made
+        object.__setattr__(verdict, "__dict__", values)
+        object.__setattr__(verdict, "__pydantic_fields_set__", self.__pydantic_fields_set__)
+        object.__setattr__(verdict, "__pydantic_extra__", None)
+        object.__setattr__(verdict, "__pydantic_private__", None)
+        return verdict
 
 
 class JudgeCalls(NamedTuple):

@@ -15,7 +15,7 @@ from fathoms.config import read_yaml, validate
 from fathoms.corpora import Corpus, DataSource, FileSource, NamedSource, load
 from fathoms.corpora.pdfs import find_pdfs, gather_pdfs
 from fathoms.errors import ConfigError, DataError, UsageError
-from fathoms.runs.marks import variant, variants_among
+from fathoms.runs.metadata import variant, variants_among
 from fathoms.types import Evidence, Question
 
 

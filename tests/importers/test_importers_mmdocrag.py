@@ -129,8 +129,8 @@ def test_grades_of_any_kind(tmp_path: Path) -> None:
     assert values(found, tmp_path, *names) == pytest.approx([7 / 3, 8 / 3, 5 / 2, (4 + 2.5 + 1) / 3])
     released = [f"{name}-released" for name in names]
     assert values(found, tmp_path, *released) == pytest.approx([7 / 4, 5 / 4, 5 / 4, (20 + 2 + 5) / 20])
-    assert found.kept is not None
-    assert found.kept.judge.by == "gpt"
+    assert found.judged is not None
+    assert found.judged.judge.by == "gpt"
 
 
 def test_files_of_another_kind_are_refused(tmp_path: Path) -> None:

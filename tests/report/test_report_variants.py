@@ -14,7 +14,7 @@ from fathoms.report.grouping import grouped
 from fathoms.report.markdown import report_markdown
 from fathoms.report.sections import sections, sections_json
 from fathoms.report.terminal import drawn
-from fathoms.runs.marks import variant
+from fathoms.runs.metadata import variant
 from fathoms.runs.run import Run
 from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run

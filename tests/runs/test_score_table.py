@@ -49,7 +49,7 @@ def content(table: ScoreTable | None) -> Any:
     return (
         list(zip(table.ids, table.category_of, table.documents_of, strict=True)),
         {name: (part.shape, part.tobytes()) for name, part in arrays.items()},
-        {id: dict(marks) for id, marks in table.marks.items()},
+        {id: dict(metadata) for id, metadata in table.compared.items()},
         list(table.errors),
         table.head,
     )

@@ -53,9 +53,9 @@ def test_both_intervals_cover_the_truth_at_the_end_of_a_race(rate: float) -> Non
         order = draw_order(categories, rng)
         race = Race(order, 4)
         while not race.is_over:
-            race.add(scores[:, order.positions[race.asked]])
+            race.add(scores[:, order.positions[race.done]])
         for candidate in range(4):
-            asked = race.dropped_at[candidate] or race.asked
+            asked = race.dropped_at[candidate] or race.done
             row = scores[candidate, order.positions]
             low, high = mean_of_these(row[:asked], order.weights)
             missed_these += not low - 1e-9 <= float(order.weights @ row) <= high + 1e-9

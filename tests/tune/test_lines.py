@@ -17,10 +17,10 @@ def result(cells: list[dict[str, str]], names: list[str], questions: int = 60) -
     order = draw_order(["a"] * questions, rng)
     scores = (rng.random((len(names), questions)) < 0.5).astype(float)
     race = Race(order, len(names))
-    while not race.is_over and race.asked < questions // 2:
-        race.add(scores[:, order.positions[race.asked]])
+    while not race.is_over and race.done < questions // 2:
+        race.add(scores[:, order.positions[race.done]])
     candidates = [
-        Candidate(name, f"run-{name}", cell, race.asked, 9, 0.5 * place, 0.01 * place, 1.25, 0.5)
+        Candidate(name, f"run-{name}", cell, race.done, 9, 0.5 * place, 0.01 * place, 1.25, 0.5)
         for place, (name, cell) in enumerate(zip(names, cells, strict=True))
     ]
     return result_of(race, order, scores, candidates, Settings(), "budget")

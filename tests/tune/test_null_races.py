@@ -44,7 +44,7 @@ def test_the_best_is_dropped_in_at_most_alpha(
         prior = rng.random(candidates).tolist() if name == "common" else None
         race = Race(order, candidates, alpha=alpha, prior=prior)
         while not race.is_over:
-            race.add(scores[:, order.positions[race.asked]])
+            race.add(scores[:, order.positions[race.done]])
         overall = figures(scores, categories)
         wrong += bool(overall[race.best()] < overall.max() - 1e-9)
     assert wrong <= alpha * RACES + 3 * math.sqrt(alpha * RACES)
@@ -64,7 +64,7 @@ def test_a_branch_as_good_as_main_is_dropped_in_at_most_alpha(sizes: tuple[int, 
         order = draw_order(categories, rng)
         race = Race(order, 2, alpha=alpha, within=margin, defended=True)
         while not race.is_over:
-            race.add(scores[:, order.positions[race.asked]])
+            race.add(scores[:, order.positions[race.done]])
         dropped += race.dropped_at[1] is not None
         assert race.dropped_at[0] is None
         main, branch = figures(scores, categories)

@@ -19,7 +19,7 @@ def raced(scores: Array, categories: list[str], seed: int = 0, **options: float)
     order = draw_order(categories, np.random.default_rng(seed))
     race = Race(order, len(scores), **options)  # type: ignore[arg-type]
     while not race.is_over:
-        race.add(scores[:, order.positions[race.asked]])
+        race.add(scores[:, order.positions[race.done]])
     return race
 
 
@@ -71,7 +71,7 @@ def test_what_is_left_cannot_make_up_for_it() -> None:
 
 def test_equal_candidates_are_asked_everything() -> None:
     race = raced(np.ones((3, 20)), ["a"] * 20)
-    assert race.asked == 20
+    assert race.done == 20
     assert race.alive.all()
 
 
@@ -133,7 +133,7 @@ def test_within_a_margin_the_race_ends_early() -> None:
     rng = np.random.default_rng(5)
     scores = np.clip(rng.normal([[0.62], [0.6], [0.3]], 0.1, (3, 400)), 0, 1)
     whole, margin = raced(scores, ["a"] * 400), raced(scores, ["a"] * 400, within=0.1)
-    assert margin.asked < whole.asked
+    assert margin.done < whole.done
     assert figures(scores, ["a"] * 400)[margin.best()] > 0.5
 
 

@@ -124,7 +124,7 @@ def quotes_runs(table: QuotesTable, folder: Path) -> tuple[list[QuotesRun], tupl
 
 def measured(imported: Imported) -> tuple[dict[str, float | None], dict[str, int]]:
     """Return the value of each metric for imported answers, and the counts of what they rest on."""
-    judged = imported.kept
+    judged = imported.judged
     names = [*sets()["mmdocrag"][:-2], *(name for family in FAMILIES if judged for name in sets()[family])]
     metrics = named(names)
     verdicts = judged.verdicts if judged else {}

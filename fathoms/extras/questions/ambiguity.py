@@ -28,7 +28,17 @@ from fathoms.metrics.correctness_judged import gold_text
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.models.caching import ReplyCache
 from fathoms.retrieve.oracle import known_places
-from fathoms.runs.marks import AMBIGUOUS, ASKED_ABOUT, CLEAR, KIND, MARK, OF, original_of, originals, variant
+from fathoms.runs.metadata import (
+    AMBIGUITY,
+    AMBIGUOUS,
+    ASKED_ABOUT,
+    CLEAR,
+    KIND,
+    OF,
+    original_of,
+    originals,
+    variant,
+)
 from fathoms.types import Document, Failure, Form, Message, Place, Prompt, Question
 
 REASON = "ambiguity_reason"
@@ -136,7 +146,7 @@ def assess(
 
 def to_assess(questions: Sequence[Question]) -> list[Question]:
     """Return the questions without a mark that are no variants."""
-    return [one for one in originals(questions) if MARK not in one.metadata]
+    return [one for one in originals(questions) if AMBIGUITY not in one.metadata]
 
 
 def contradicted(questions: Sequence[Question]) -> list[str]:
@@ -145,13 +155,13 @@ def contradicted(questions: Sequence[Question]) -> list[str]:
     return [
         one.id
         for one in questions
-        if one.metadata.get(MARK) == CLEAR and _CALLS_AMBIGUOUS.search(str(one.metadata.get(REASON)))
+        if one.metadata.get(AMBIGUITY) == CLEAR and _CALLS_AMBIGUOUS.search(str(one.metadata.get(REASON)))
     ]
 
 
 def with_mark(question: Question, mark: str, reason: str) -> Question:
     """Return a question with a mark and its reason."""
-    return question.model_copy(update={"metadata": {**question.metadata, MARK: mark, REASON: reason}})
+    return question.model_copy(update={"metadata": {**question.metadata, AMBIGUITY: mark, REASON: reason}})
 
 
 def assessing(question: Question, folder: Path | None = None) -> Prompt:
@@ -186,10 +196,10 @@ def matched(questions: Sequence[Question], seed: int = 0) -> list[Question]:
     """Return the ambiguous questions, and as many clear ones of each category, drawn by the seed; fewer where
     there are not enough. Variants go with their originals. The order is that of the set."""
     own = originals(questions)
-    wanted = Counter(one.category for one in own if one.metadata.get(MARK) == AMBIGUOUS)
-    chosen = {one.id for one in own if one.metadata.get(MARK) == AMBIGUOUS}
+    wanted = Counter(one.category for one in own if one.metadata.get(AMBIGUITY) == AMBIGUOUS)
+    chosen = {one.id for one in own if one.metadata.get(AMBIGUITY) == AMBIGUOUS}
     for category, number in wanted.items():
-        clear = [one.id for one in own if one.category == category and one.metadata.get(MARK) == CLEAR]
+        clear = [one.id for one in own if one.category == category and one.metadata.get(AMBIGUITY) == CLEAR]
         drawing = random.Random(f"{seed} {category}")
         chosen.update(drawing.sample(clear, min(number, len(clear))))
     return [one for one in questions if original_of(one) in chosen]
@@ -209,7 +219,7 @@ def rewrite(
     model = model_of(judge, "rewrite questions")
     have = {one.metadata.get(OF) for one in questions if one.metadata.get(KIND) == REWRITTEN}
     ambiguous = [
-        one for one in originals(questions) if one.metadata.get(MARK) == AMBIGUOUS and one.id not in have
+        one for one in originals(questions) if one.metadata.get(AMBIGUITY) == AMBIGUOUS and one.id not in have
     ]
     evidence = {one.id: evidence_of(one, documents) for one in ambiguous}
 

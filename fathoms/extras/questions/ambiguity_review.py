@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.rule import Rule
 
 from fathoms.cli.asking import Review, labelled
-from fathoms.runs.marks import AMBIGUOUS, CLEAR, MARK, OF
+from fathoms.runs.metadata import AMBIGUITY, AMBIGUOUS, CLEAR, OF
 from fathoms.runs.people import AmbiguityLabel
 from fathoms.stats.kappa import kappa
 from fathoms.types import Question
@@ -39,7 +39,7 @@ def flagged(questions: Sequence[Question], name: str) -> list[Flagged]:
     return [
         Flagged(name, one, str(one.metadata.get("ambiguity_reason") or ""))
         for one in questions
-        if one.metadata.get(MARK) == AMBIGUOUS and OF not in one.metadata
+        if one.metadata.get(AMBIGUITY) == AMBIGUOUS and OF not in one.metadata
     ]
 
 
@@ -107,13 +107,13 @@ def adjudicated(questions: Sequence[Question], labels: Sequence[AmbiguityLabel])
             said.setdefault(label.question, {})[" ".join(label.reviewer.casefold().split())] = label.label
     found, left, changed = [], [], 0
     for one in questions:
-        if one.metadata.get(MARK) == AMBIGUOUS and OF not in one.metadata:
+        if one.metadata.get(AMBIGUITY) == AMBIGUOUS and OF not in one.metadata:
             decisions = list(said.get(one.id, {}).values())
             if len(decisions) < 2 or len(set(decisions)) > 1:
                 left.append(one.id)
             elif decisions[0] != AMBIGUOUS:
                 changed += 1
-                one = one.model_copy(update={"metadata": {**one.metadata, MARK: decisions[0]}})
+                one = one.model_copy(update={"metadata": {**one.metadata, AMBIGUITY: decisions[0]}})
         found.append(one)
     return Adjudicated(tuple(found), _kappas(said), tuple(left), changed)
 

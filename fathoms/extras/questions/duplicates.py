@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fathoms.errors import MissingExtraError
-from fathoms.runs.marks import OF, original_of
+from fathoms.runs.metadata import OF, original_of
 from fathoms.types import Question
 
 N = 5

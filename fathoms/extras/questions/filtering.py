@@ -25,7 +25,7 @@ from fathoms.errors import UsageError
 from fathoms.metrics.ingestion import is_yes_no
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import Profile
-from fathoms.runs.marks import DROPPED, OF
+from fathoms.runs.metadata import DROPPED, OF
 from fathoms.runs.run import QuestionMean, Run
 from fathoms.types import Question
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat

@@ -20,7 +20,7 @@ from fathoms.judges.judge import Judge
 from fathoms.judges.replies import read_json
 from fathoms.metrics.correctness_judged import gold_text
 from fathoms.models.caching import ReplyCache
-from fathoms.runs.marks import originals
+from fathoms.runs.metadata import originals
 from fathoms.types import Document, Failure, Form, Message, Prompt, Question
 
 CHECK = "checklist"

@@ -1,6 +1,6 @@
 """Questions put differently: with typing mistakes, with a wrong premise, in other words, in another language.
 
-Each is a variant that is kept in the question file beside its original (`fathoms.runs.marks`) and made
+Each is a variant that is kept in the question file beside its original (`fathoms.runs.metadata`) and made
 once: typing mistakes and wrong premises by rules and a seed, the other two by a language model. What a
 variant must keep is checked: its numbers stay, and a wrong premise is no accepted answer.
 """
@@ -19,7 +19,7 @@ from fathoms.judges.judge import Judge
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.premise import PREMISE
 from fathoms.models.caching import ReplyCache
-from fathoms.runs.marks import KIND, OF, originals, variant
+from fathoms.runs.metadata import KIND, OF, originals, variant
 from fathoms.types import Failure, GoldNumber, Message, Prompt, Question
 
 Kind = Literal["typos", "wrong-premise", "paraphrase", "translated"]

@@ -25,7 +25,7 @@ from fathoms.judges.judge import Judge
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import prompt_size
 from fathoms.retrieve.oracle import known_places
-from fathoms.runs.marks import AMBIGUOUS, CLEAR, MARK, originals
+from fathoms.runs.metadata import AMBIGUITY, AMBIGUOUS, CLEAR, originals
 from fathoms.types import Document, Prompt, Question
 
 FIRST = 10
@@ -117,7 +117,7 @@ def _items(question: Question) -> tuple[Item, ...]:
 
 def _mark(question: Question) -> bool | None:
     """Whether a question is marked as ambiguous; `None` without a mark."""
-    return {AMBIGUOUS: True, CLEAR: False}.get(str(question.metadata.get(MARK)))
+    return {AMBIGUOUS: True, CLEAR: False}.get(str(question.metadata.get(AMBIGUITY)))
 
 
 def _fails(said: Inspected, item: Item) -> bool | None:

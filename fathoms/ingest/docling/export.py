@@ -195,9 +195,9 @@ def join(
     """
     first = next(iter(alone.values()))
     pieces: list[DoclingDocument] = []
-    for kept, run in groupby(pages, lambda n: whole is not None and n in whole.pages and n not in alone):
+    for in_whole, run in groupby(pages, lambda n: whole is not None and n in whole.pages and n not in alone):
         numbers = list(run)
-        if kept and whole is not None:
+        if in_whole and whole is not None:
             pieces.append(whole.filter(page_nrs=set(numbers)))
         else:
             # joining numbers the pages by their order, so a missing page needs an empty one in its place

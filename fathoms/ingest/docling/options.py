@@ -120,13 +120,13 @@ class EasyOcr(Stage):
     def _recogniser(self, known: Mapping[str, Any]) -> str | None:
         """Return the name of the recognition model that EasyOCR chooses for the languages; `None` for codes
         that are not EasyOCR's, which Docling translates."""
-        asked = set(self.languages)
-        if asked == {"en"}:
+        languages = set(self.languages)
+        if languages == {"en"}:
             return "english_g2"
-        if found := next((name for code, name in _RECOGNISERS.items() if code in asked), None):
+        if found := next((name for code, name in _RECOGNISERS.items() if code in languages), None):
             return found
         groups = _RECOGNISERS_OF_GROUPS.items()
-        return next((name for group, name in groups if asked & set(known[f"{group}_lang_list"])), None)
+        return next((name for group, name in groups if languages & set(known[f"{group}_lang_list"])), None)
 
     def folder(self) -> Path:
         """Return the folder of the weights.

@@ -214,13 +214,13 @@ def scan(data: bytes) -> Found:
             continue
         if b"/Filter" not in head:
             found.plain[number] = body
-        kept, size, lost = _unpacked(head, body, budget)
+        content, size, lost = _unpacked(head, body, budget)
         budget -= size
         if b"/ObjStm" in head:
-            if not kept:
+            if not content:
                 found.lacks_fonts = found.has_notes = True
-            found.has_notes = found.has_notes or _NOTES.search(kept) is not None
-            _members(found, head, kept)
+            found.has_notes = found.has_notes or _NOTES.search(content) is not None
+            _members(found, head, content)
         if lost and not _NO_TEXT.search(head):
             found.damaged[number] = lost
         elif number in found.damaged:
@@ -292,8 +292,8 @@ def _unpacked(head: bytes, body: bytes | memoryview, budget: int) -> tuple[bytes
     """Return an unpacked stream (empty if it is not kept), its unpacked size, and the share that is lost."""
     named = _FILTER.search(head)
     if named is None:
-        kept = bytes(body[:LARGEST_TABLE]) if b"/ObjStm" in head else b""
-        return kept, 0, 1.0 if b"/Filter" in head and b"/Filter null" not in head else 0.0
+        content = bytes(body[:LARGEST_TABLE]) if b"/ObjStm" in head else b""
+        return content, 0, 1.0 if b"/Filter" in head and b"/Filter null" not in head else 0.0
     names = _NAMES.findall(named[1] or named[2] or b"")
     if any(name not in _FILTERS for name in names):
         return b"", 0, 1.0
@@ -323,7 +323,7 @@ def _not_content(body: bytes | memoryview) -> float:
 
 def _inflated(body: bytes | memoryview, budget: int, *, keep: bool) -> tuple[bytes, int, float]:
     """Return what `_unpacked` returns, for a deflated stream; `keep` says whether to keep its content."""
-    machine, kept, size = zlib.decompressobj(), [], 0
+    machine, pieces, size = zlib.decompressobj(), [], 0
     at = 0
     try:
         while not machine.eof and size < budget:
@@ -333,13 +333,13 @@ def _inflated(body: bytes | memoryview, budget: int, *, keep: bool) -> tuple[byt
                 if not piece:
                     break
                 at += len(piece)
-            made = machine.decompress(piece, PIECE)
-            size += len(made)
+            inflated = machine.decompress(piece, PIECE)
+            size += len(inflated)
             if keep and size <= LARGEST_TABLE:
-                kept.append(made)
+                pieces.append(inflated)
     except zlib.error as error:
         if "incorrect data check" in str(error):  # nothing is missing, but some bytes have changed
-            return b"".join(kept), size, LEAST
-        return b"".join(kept), size, 1 - (at - STEP if at > STEP else 0) / max(len(body), 1)
+            return b"".join(pieces), size, LEAST
+        return b"".join(pieces), size, 1 - (at - STEP if at > STEP else 0) / max(len(body), 1)
     whole = machine.eof or size >= budget
-    return b"".join(kept), size, 0.0 if whole else 0.5
+    return b"".join(pieces), size, 0.0 if whole else 0.5

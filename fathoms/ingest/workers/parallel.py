@@ -72,10 +72,10 @@ class _Parsing:
             make = self._pool.read(item, on_page)
         except DocumentError as error:
             return Ready(error)
-        return make if isinstance(make, Ready) else partial(_made, make)
+        return make if isinstance(make, Ready) else partial(_document_or_error, make)
 
 
-def _made(make: MakeDocument) -> Outcome:
+def _document_or_error(make: MakeDocument) -> Outcome:
     """Make the document of a file that was read; returns the error if that fails."""
     try:
         return make()

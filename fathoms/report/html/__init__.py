@@ -67,10 +67,10 @@ def report_html(
     the page leads back. Raises DataError if a run was not scored under `scores`, UsageError if `scores` is
     not the name of a profile, and StoreError if a view cannot be read.
     """
-    made = payload(runs, scores, thumbnails=thumbnails)
-    for warning in made.warnings:
+    content = payload(runs, scores, thumbnails=thumbnails)
+    for warning in content.warnings:
         warn(warning)
-    return assemble(made.overview | ({"home": home} if home else {}), made.chunks)
+    return assemble(content.overview | ({"home": home} if home else {}), content.chunks)
 
 
 def payload(
@@ -130,8 +130,8 @@ def whole_overview(
 ) -> dict[str, Any]:
     """Build the overview of all runs."""
     scored = leaderboard(runs, scores)
-    marks = {row.mark for row in scored.rows}  # the page shows at each run why it is incomplete
-    notes = [note for note in scored.notes if note.split(" ")[0] not in marks]
+    superscripts = {row.mark for row in scored.rows}  # the page shows at each run why it is incomplete
+    notes = [note for note in scored.notes if note.split(" ")[0] not in superscripts]
     if len(scored.categories) > MOST_CATEGORIES:
         notes.append(
             f"This page draws the first {MOST_CATEGORIES} of {len(scored.categories):,} categories; overall"
@@ -142,7 +142,7 @@ def whole_overview(
         data = list(dict.fromkeys(run["data"] for run in overviews if run["data"]))
         title = f"{len(overviews)} runs" + (f" on {data[0]}" if len(data) == 1 else "")
     metrics = partial(metrics_sections, by_category=len(scored.categories) <= MOST_CATEGORIES)
-    made = {
+    overview = {
         "sections": list(map(_shown_section, page_sections(runs))),
         "metrics": list(map(_shown_section, metrics(runs, scores))),
         "others": list(map(_shown_section, metrics(runs, scores, groups=(None,), others=True))),
@@ -157,16 +157,16 @@ def whole_overview(
         "same_questions": same,
         "notes": [*notes, *warnings],
     }
-    return dict(clean(made))
+    return dict(clean(overview))
 
 
 def _shown_section(section: Section) -> dict[str, Any]:
     """Return a table of several runs, and the points of its chart also as texts."""
-    made = {key: value for key, value in asdict(section).items() if key != "figures"}
-    for line in (made["chart"] or {"lines": {}})["lines"].values():
+    shown = {key: value for key, value in asdict(section).items() if key != "figures"}
+    for line in (shown["chart"] or {"lines": {}})["lines"].values():
         for point in line.values():
             point |= printed(point.get("value"), point.get("low"), point.get("high"))
-    return made
+    return shown
 
 
 def _expected(run: Run) -> int:

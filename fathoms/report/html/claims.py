@@ -81,20 +81,20 @@ class ClaimCounts:
             judged = judged or bool(found)
             first = next((one for one in found if one["of"] == "answer"), None)
             for one in found:
-                marks = Counter(mark_of(claim["label"]) for claim in one["claims"])
-                self.overall.setdefault((one["of"], one["by"]), Counter()).update(marks)
+                counts = Counter(mark_of(claim["label"]) for claim in one["claims"])
+                self.overall.setdefault((one["of"], one["by"]), Counter()).update(counts)
                 if one is first:
-                    row = [count + marks[mark] for count, mark in zip(row, (*MARKS, ""), strict=True)]
+                    row = [count + counts[mark] for count, mark in zip(row, (*MARKS, ""), strict=True)]
                 elif one["of"] == "gold" and one["by"] == "answer":
-                    row[-1] += marks["unsupported"] + marks["contradicted"]
+                    row[-1] += counts["unsupported"] + counts["contradicted"]
         if judged:
             self.by_question[question] = row
 
     def overview(self) -> list[Json]:
         """Return the numbers of the whole run as the page reads them."""
         return [
-            {"of": of, "by": brief(by, LONGEST), "marks": [marks[mark] for mark in MARKS]}
-            for (of, by), marks in self.overall.items()
+            {"of": of, "by": brief(by, LONGEST), "marks": [counts[mark] for mark in MARKS]}
+            for (of, by), counts in self.overall.items()
         ]
 
 
@@ -255,7 +255,7 @@ def _claim(row: ComparedClaim, one: Comparison, texts: _Texts) -> Json:
     quoted = _quoted(row.get("quote"), passages)
     near = quoted or _nearest(row["claim"], passages)
     ranks = ranks_of(premise or "") if one["by"] not in (*_GOLD, *_ANSWER) else ()
-    made = {
+    shown = {
         "claim": brief(row["claim"], LONGEST),
         "mark": mark_of(row["label"]),
         "p": None if (p := row.get("p")) is None else figure(p),
@@ -267,7 +267,7 @@ def _claim(row: ComparedClaim, one: Comparison, texts: _Texts) -> Json:
         "quoted": quoted is not None,
         **(_said(row, texts.answer) if one["of"] == "answer" else {}),
     }
-    return {key: value for key, value in made.items() if value not in (None, (), False)}
+    return {key: value for key, value in shown.items() if value not in (None, (), False)}
 
 
 def _said(row: ComparedClaim, answer: Sequence[_Passage]) -> Json:

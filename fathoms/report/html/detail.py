@@ -111,7 +111,7 @@ def detail(view: ScoredQuestion, pool: Pool, of: Background) -> Json:
     texts."""
     question = view.question
     phrases = list(dict.fromkeys(phrase for variant in question.answers for phrase in variant))
-    made = {
+    shown = {
         "question": pool.add(question.text),
         "reference": brief(question.reference, REFERENCE),
         "answers": [[str(phrase) for phrase in variant] for variant in question.answers],
@@ -131,21 +131,21 @@ def detail(view: ScoredQuestion, pool: Pool, of: Background) -> Json:
         ],
         "repeats": [_repeat(repeat, question, phrases, pool, of) for repeat in view.repeats],
     }
-    return made | {"sheets": _sheets(made, phrases, rule_of(of.profile, view.repeats[0]), of)}
+    return shown | {"sheets": _sheets(shown, phrases, rule_of(of.profile, view.repeats[0]), of)}
 
 
 def _sheets(
-    made: Json,
+    shown: Json,
     phrases: Sequence[GoldPhrase],
     rule: tuple[Match, Hyphens],
     of: Background,
 ) -> Json:
     """Return the pages that have a picture, by key: gold ones with the numbers of the places of the phrases
     and of what the parser of this run left out, then those that were retrieved."""
-    gold = [(one["thumbnail"], one["document"], one["page"], True) for one in made["evidence"]]
+    gold = [(one["thumbnail"], one["document"], one["page"], True) for one in shown["evidence"]]
     hits = [
         (key, hit["document"], page, False)
-        for repeat in made["repeats"]
+        for repeat in shown["repeats"]
         for hit in repeat["hits"] or ()
         for key, page in zip(hit.get("places", ()), hit["pages"], strict=False)
     ]
@@ -196,7 +196,7 @@ def _repeat(
     answer, scores, hits = repeat.answer or Reply(text=""), repeat.under(of.profile), repeat.hits
     cited, error = repeat.citations, repeat.error
     reading = read_answer(repeat, question, of.figures)
-    of_answer = partial(_marks_in, reading, phrases, hyphens) if reading else marker
+    of_answer = partial(_highlights, reading, phrases, hyphens) if reading else marker
     aside = [(part.start, part.end, part.kind) for part in reading.parts] if reading else ()
     return {
         "repeat": repeat.repeat,
@@ -245,7 +245,7 @@ def _repeat(
     }
 
 
-def _marks_in(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens, text: str) -> list[Mark]:
+def _highlights(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens, text: str) -> list[Mark]:
     """Return the places of the phrases in the beginning of an answer."""
     found = marks_in_answer(reading, phrases, hyphens) if len(reading.raw) <= MARKED else []
     return [mark for mark in found if mark.end <= len(text)]
@@ -363,7 +363,7 @@ def _prompt(prompt: ShownPrompt | None, hits: Sequence[ShownHit], pool: Pool) ->
     """Return the prompt, with references in place of the retrieved texts."""
     if not prompt:
         return None
-    made: Json = {
+    fields: Json = {
         "messages": [_message(message, hits, pool) for message in prompt.messages],
         "cuts": [f"{cut.chunk}: {cut.dropped} of {cut.length} characters did not fit" for cut in prompt.cuts],
         "tokens": prompt.tokens,
@@ -377,7 +377,7 @@ def _prompt(prompt: ShownPrompt | None, hits: Sequence[ShownHit], pool: Pool) ->
         }
         for part in prompt.parts
     ]
-    return made | ({"parts": parts} if parts else {})
+    return fields | ({"parts": parts} if parts else {})
 
 
 def _message(message: ShownMessage, hits: Sequence[ShownHit], pool: Pool) -> Json:
@@ -387,10 +387,10 @@ def _message(message: ShownMessage, hits: Sequence[ShownHit], pool: Pool) -> Jso
     texts.
     """
     files, images = list(map(_file_name, message.files)), list(map(_image_name, message.images))
-    made: Json = {"role": message.role, "parts": list(_parts(message.text, hits, pool))}
+    fields: Json = {"role": message.role, "parts": list(_parts(message.text, hits, pool))}
     if message.parts:
-        made["parts"] = [shown for piece in message.parts for shown in _piece(piece, hits, pool)]
-    return made | ({"attached": [*files, *images]} if files or images else {})
+        fields["parts"] = [shown for piece in message.parts for shown in _piece(piece, hits, pool)]
+    return fields | ({"attached": [*files, *images]} if files or images else {})
 
 
 def _file_name(file: AttachedFile) -> str:

@@ -92,11 +92,11 @@ def judging_of(run: Run) -> Json | None:
     found = run.summary.judging
     if found is None:
         return None
-    kept = found.kept and spent(found.kept)
+    total = found.kept and spent(found.kept)
     splitting = found.claims and found.claims.sentence
     checked = f"on claims: {(found.checked or JudgeCheck()).sentence}"
     facts = {"judge": found.judge, "checked": checked, "splitting": splitting}
-    return {**facts, "failed": found.failed, "kept": kept}
+    return {**facts, "failed": found.failed, "kept": total}
 
 
 _GROUP = ("value", "low", "high", "shortest", "longest", "n")
@@ -182,14 +182,14 @@ def funnel_figures(run: Run, profile: str) -> Json | None:
 def _stages(stages: FunnelStages, known: Sequence[str]) -> Json:
     """Return what is known of each stage, as one mapping per quantity."""
     keys = {"recall": "recall", "loss": "lost", "gain": "gained", "n": "n", "compared": "compared"}
-    made: Json = {
+    figures: Json = {
         ours: {stage: getattr(stages.at(stage), theirs) for stage in known} for ours, theirs in keys.items()
     }
     shown = {
-        name: {stage: figure(value) for stage, value in made[name].items()}
+        name: {stage: figure(value) for stage, value in figures[name].items()}
         for name in ("recall", "loss", "gain")
     }
-    return made | {"text": shown}
+    return figures | {"text": shown}
 
 
 def curves_of(run: Run) -> Json | None:

@@ -137,11 +137,11 @@ class Pictures:
         from fathoms.pdf.thumbnails import page_thumbnails
 
         if 0 in {page.number for page in pages.values()}:
-            made = _small(path)
-            if made is None:
+            thumbnail = _small(path)
+            if thumbnail is None:
                 self.cannot_read(path.name)
                 return {}
-            return dict.fromkeys(pages, made)
+            return dict.fromkeys(pages, thumbnail)
         try:
             found = page_thumbnails(path, {page.number for page in pages.values()}, width, words=True)
         except DocumentError:
@@ -224,9 +224,9 @@ def _small(path: Path) -> str | None:
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
         return None
     small.thumbnail((FIGURE, FIGURE))
-    made = io.BytesIO()
-    small.save(made, "JPEG", quality=80)
-    return base64.b64encode(made.getvalue()).decode("ascii")
+    buffer = io.BytesIO()
+    small.save(buffer, "JPEG", quality=80)
+    return base64.b64encode(buffer.getvalue()).decode("ascii")
 
 
 def _picture_folders(run: Run) -> Iterator[Path]:

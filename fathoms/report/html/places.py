@@ -80,8 +80,8 @@ class PageText:
                 spans.append([at, at + SAME])
         longest = max((end - start for start, end in spans), default=0)
         least = min(longest / 2, LONG)  # a few words of it may stand elsewhere on the page, too
-        kept = (range(start, end) for start, end in spans if end - start >= least)
-        return self._boxes([self._word_of[at] for one in kept for at in one])
+        long_enough = (range(start, end) for start, end in spans if end - start >= least)
+        return self._boxes([self._word_of[at] for one in long_enough for at in one])
 
     def phrases(self, phrases: Sequence[GoldPhrase], match: Match, hyphens: Hyphens) -> dict[int, Boxes]:
         """Return where each phrase stands, by its number; a phrase that does not is left out."""
@@ -106,22 +106,22 @@ class PageText:
 
     def _boxes(self, words: Collection[int]) -> Boxes:
         """Return the boxes of some words, one for those that follow one another on a line."""
-        made: list[list[float]] = []
+        boxes: list[list[float]] = []
         before = None
         for number in sorted(set(words)):
             box = self._words[number].box
             if before == number - 1 and "\n" not in self._words[before].after:
-                last = made[-1]
-                made[-1] = [
+                last = boxes[-1]
+                boxes[-1] = [
                     min(last[0], box[0]),
                     min(last[1], box[1]),
                     max(last[2], box[2]),
                     max(last[3], box[3]),
                 ]
             else:
-                made.append(list(box))
+                boxes.append(list(box))
             before = number
-        return [list(map(round, box)) for box in made[:MOST]]
+        return [list(map(round, box)) for box in boxes[:MOST]]
 
 
 def _letters(text: str) -> str:

@@ -39,9 +39,9 @@ class Questions:
         self._keys: list[tuple[Any, ...]] = []
         categories = dict.fromkeys(name for run in runs for name in run.summary.categories)
         self._categories = {name: number for number, name in enumerate(categories)}
-        asked = [run.manifest.data.asked_ids for run in runs]
+        orders = [run.manifest.data.asked_ids for run in runs]
         # reversed, so that the order of the first run takes precedence
-        self._asked = {name: number for ids in reversed(asked) for number, name in enumerate(ids)}
+        self._order = {name: number for ids in reversed(orders) for number, name in enumerate(ids)}
 
     def place(self, question: Question, run: Run) -> tuple[str, int]:
         """Return a question's id in this report and its index; a new question is added."""
@@ -89,7 +89,7 @@ class Questions:
             "gold": start(gold(question), GOLD),
         }
         self._rows.append(row)
-        number = self._asked.get(question.id, len(self._asked))
+        number = self._order.get(question.id, len(self._order))
         category = self._categories.get(question.category, len(self._categories))
         self._keys.append((category, number, natural(name)))
 

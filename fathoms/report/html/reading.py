@@ -142,7 +142,7 @@ class IndexedRun:
         """Return how many of the questions with an answer were answered fully right, how many questions each
         stage lost most of, and a few failures: those of the worst stage first, of each category in turn."""
         rows = {place: dict(zip(COLUMNS, row, strict=False)) for place, row in self.rows.items()}
-        asked = {place: self._questions.row(place) for place in rows}
+        questions = {place: self._questions.row(place) for place in rows}
         failed = [place for place, row in rows.items() if row["outcome"] in FAILED]
         lost = Counter(row["lost"] for place in failed if (row := rows[place])["lost"])
         worst = max(lost, key=lost.__getitem__, default=None)
@@ -153,16 +153,16 @@ class IndexedRun:
         seen: Counter[str] = Counter()
         turns = {}
         for place in sorted(failed, key=telling):
-            turns[place] = (telling(place)[0], seen[asked[place]["category"]])
-            seen[asked[place]["category"]] += 1
+            turns[place] = (telling(place)[0], seen[questions[place]["category"]])
+            seen[questions[place]["category"]] += 1
         shown = ("outcome", "lost", "answer")
         return {
             "right": sum(row["outcome"] == "correct" for row in rows.values()),
-            "answerable": sum(row["answerable"] is not False for row in asked.values()),
+            "answerable": sum(row["answerable"] is not False for row in questions.values()),
             "failed": len(failed),
             "lost": dict(lost),
             "telling": [
-                {**asked[place], **{name: rows[place][name] for name in shown}}
+                {**questions[place], **{name: rows[place][name] for name in shown}}
                 for place in sorted(turns, key=turns.__getitem__)[:TELLING]
             ],
         }
@@ -174,13 +174,13 @@ class IndexedRun:
         """
         nothing = (None,) * (len(COLUMNS) + len(self.further))
         rows = [self.rows.get(place, nothing) for place in order]
-        made: dict[str, Any] = {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
-        made["metrics"] = {
+        columns: dict[str, Any] = {name: [row[number] for row in rows] for number, name in enumerate(COLUMNS)}
+        columns["metrics"] = {
             name: [row[number] for row in rows] for number, name in enumerate(self.further, len(COLUMNS))
         }
         if self.claims.by_question:
-            made["claims"] = [self.claims.by_question.get(place) for place in order]
-        return made | {"detail": [self.numbers.get(place, -1) for place in order]}
+            columns["claims"] = [self.claims.by_question.get(place) for place in order]
+        return columns | {"detail": [self.numbers.get(place, -1) for place in order]}
 
 
 def index_run(
@@ -190,16 +190,16 @@ def index_run(
     indexed, of = IndexedRun(run, profile, questions), background(run, profile, pictures)
     for view in run.questions():
         name, place = indexed.add(view)
-        made = detail(view, details.pool, of)
-        indexed.numbers[place] = details.add(name, whole_detail(run, view, name, made))
+        shown = detail(view, details.pool, of)
+        indexed.numbers[place] = details.add(name, whole_detail(run, view, name, shown))
     details.close()
     return indexed
 
 
-def whole_detail(run: Run, view: ScoredQuestion, name: str, made: dict[str, Any]) -> dict[str, Any]:
+def whole_detail(run: Run, view: ScoredQuestion, name: str, shown: dict[str, Any]) -> dict[str, Any]:
     """Return the details of a question with its id in the report and the file of the run that has it."""
     file = run.question_file(view.question.id)
-    return {"id": name, **made, "file": f"questions/{file.name}"}
+    return {"id": name, **shown, "file": f"questions/{file.name}"}
 
 
 def seconds_of(repeat: ScoredRepeat) -> float | None:

@@ -59,12 +59,12 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def in_units(text: str, marks: Sequence[Mark | Aside]) -> list[list[Any]]:
+def in_units(text: str, spans: Sequence[Mark | Aside]) -> list[list[Any]]:
     """Convert the places of marks, or of what is set aside, to UTF-16 code units."""
-    if not marks or text.isascii() or max(text) <= "\uffff":  # each character is one code unit
-        return [list(mark) for mark in marks]
+    if not spans or text.isascii() or max(text) <= "\uffff":  # each character is one code unit
+        return [list(mark) for mark in spans]
     before = [0, *accumulate(1 + (letter > "\uffff") for letter in text)]
-    return [[before[start], before[end], what] for start, end, what in marks]
+    return [[before[start], before[end], what] for start, end, what in spans]
 
 
 class Pool:
@@ -80,18 +80,18 @@ class Pool:
     def add(self, text: str, marker: Marker | None = None, aside: Sequence[Aside] = ()) -> dict[str, Any]:
         """Add a text and return it in the form that the page reads."""
         found = in_units(text, marker(text[:MARKED])) if marker else []
-        marked: dict[str, Any] = {"marks": found} if found else {}
+        annotations: dict[str, Any] = {"marks": found} if found else {}
         if aside:
-            marked["aside"] = in_units(text, aside)
+            annotations["aside"] = in_units(text, aside)
         if len(text) < POOLED:
-            return {"s": text, **marked}
+            return {"s": text, **annotations}
         if text not in self._places:
             self._places[text] = len(self.texts)
             self.texts.append(text)
             self._whole.append(units(text))
             self._users.append([])
             self.size += len(text)
-        user = {"p": self._places[text], **marked}
+        user = {"p": self._places[text], **annotations}
         self._users[user["p"]].append(user)
         return user
 
@@ -104,8 +104,8 @@ class Pool:
             for user in self._users[place]:
                 user["cut"] = self._whole[place]
                 found = user.get("marks") or []
-                kept = [mark for mark in found if mark[1] <= size]
-                if len(kept) < len(found):
-                    user["beyond"] = user.get("beyond", 0) + len(found) - len(kept)
-                    user["marks"] = kept
+                inside = [mark for mark in found if mark[1] <= size]
+                if len(inside) < len(found):
+                    user["beyond"] = user.get("beyond", 0) + len(found) - len(inside)
+                    user["marks"] = inside
         return bool(longer)

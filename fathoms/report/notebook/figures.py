@@ -41,9 +41,9 @@ class Drawn:
 
     def _repr_png_(self) -> bytes:
         """Show the figure in a notebook, on white in a dark theme too."""
-        made = io.BytesIO()
-        self.figure.savefig(made, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
-        return made.getvalue()
+        buffer = io.BytesIO()
+        self.figure.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
+        return buffer.getvalue()
 
 
 class Bar(NamedTuple):

@@ -83,10 +83,10 @@ def test_inputs_have_no_verdicts_and_need_a_judge(tmp_path: Path) -> None:
 
 def test_labels_of_every_kind_are_kept(tmp_path: Path) -> None:
     found = read_ragchecker(write(tmp_path, RESULT))
-    assert found.kept is not None
-    (claims,) = found.kept.claims.values()
+    assert found.judged is not None
+    (claims,) = found.judged.claims.values()
     assert [claim.text for claim in claims] == ["mast height 41 m", "The mast is of pine."]
-    labels = {(one.claim, one.premise): one.label for one in found.kept.verdicts.values()}
+    labels = {(one.claim, one.premise): one.label for one in found.judged.verdicts.values()}
     assert labels == {
         ("mast height 41 m", "It is 41.5 m tall."): "contradiction",
         ("mast height 41.5 m", "The mast is 41 m tall and of pine."): "neutral",

@@ -21,7 +21,7 @@ from fathoms.extras.questions.ambiguity import (
 from fathoms.extras.questions.ambiguity_review import adjudicated
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import OpenAICompatibleLLM, ScriptedModel
-from fathoms.runs.marks import variant
+from fathoms.runs.metadata import variant
 from fathoms.runs.people import AmbiguityLabel
 from fathoms.types import Document, Evidence, Page, Question, Quote
 from tests.support.project import Project

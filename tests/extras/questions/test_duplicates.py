@@ -9,7 +9,7 @@ import random
 import pytest
 
 from fathoms.extras.questions.duplicates import jaccard, near_duplicates, ngrams
-from fathoms.runs.marks import variant
+from fathoms.runs.metadata import variant
 from fathoms.types import Question
 from tests.support.project import Project
 

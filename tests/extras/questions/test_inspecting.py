@@ -21,7 +21,7 @@ from fathoms.extras.questions.inspecting import (
 from fathoms.extras.questions.source_words import source_named
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
-from fathoms.runs.marks import variant
+from fathoms.runs.metadata import variant
 from fathoms.types import Document, Evidence, Page, Question, Step
 from tests.support.project import Project
 

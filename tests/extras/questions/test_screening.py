@@ -13,7 +13,7 @@ from fathoms.extras.questions.labelling import PageCall, prompts_about
 from fathoms.extras.questions.screening import calls, screen
 from fathoms.judges.llm import LLMJudge
 from fathoms.models import ScriptedModel
-from fathoms.runs.marks import variant
+from fathoms.runs.metadata import variant
 from fathoms.stats.intervals import blaker
 from fathoms.types import Document, Evidence, Page, Question, Step
 from tests.support.project import Project

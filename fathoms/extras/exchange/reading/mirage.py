@@ -163,7 +163,7 @@ def _judged(
         run.records,
         run.questions,
         (*run.warnings, *(f"{title}: {warning}" for warning in warnings)),
-        kept=ImportedVerdicts(
+        judged=ImportedVerdicts(
             ImportedJudge(by=f"annotator {person} of MiRAGE", people=True), claims, verdicts
         ),
         metrics=METRICS,

@@ -138,7 +138,9 @@ def read_ragchecker(path: Path) -> Imported:
         [(record, parsed[record.question.id]) for record in found.records]
     )
     more = [f"{path}: {conflict}" for conflict in conflicts]
-    return replace(found, kept=imported_verdicts, metrics=("ragchecker",), warnings=(*found.warnings, *more))
+    return replace(
+        found, judged=imported_verdicts, metrics=("ragchecker",), warnings=(*found.warnings, *more)
+    )
 
 
 def _row(number: int, id: str, result: _Result) -> ForeignRow:

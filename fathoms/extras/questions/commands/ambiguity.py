@@ -66,7 +66,7 @@ def ambiguity(
     from fathoms.extras.questions.ambiguity import matched as match
     from fathoms.extras.questions.ambiguity_review import adjudicated
     from fathoms.paths import short_name
-    from fathoms.runs.marks import OF
+    from fathoms.runs.metadata import OF
     from fathoms.runs.people import AmbiguityLabel, read_all
 
     labels = file.with_name(f"{short_name(file)}-ambiguity.jsonl")

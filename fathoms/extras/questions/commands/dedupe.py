@@ -35,7 +35,7 @@ def dedupe(
     from fathoms.corpora import read_questions, refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
     from fathoms.extras.questions.duplicates import near_duplicates
-    from fathoms.runs.marks import OF
+    from fathoms.runs.metadata import OF
 
     if to is not None:
         format_of(to)

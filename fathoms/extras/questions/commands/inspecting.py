@@ -65,7 +65,7 @@ def inspect(
     from fathoms.extras.questions.commands.screening import card_markdown, screened, show_card
     from fathoms.extras.questions.making.balance import coverage
     from fathoms.judges.of_run import read_judge
-    from fathoms.runs.marks import originals
+    from fathoms.runs.metadata import originals
 
     card = card or card_out is not None
     if to is not None:
@@ -173,7 +173,7 @@ def _json(found: Mapping[str, Inspected]) -> dict[str, Any]:
 def _write(to: Path, questions: Sequence[Question], found: Mapping[str, Inspected]) -> None:
     """Write the questions that pass, with their variants; raises DataError if none does."""
     from fathoms.corpora import write_questions
-    from fathoms.runs.marks import original_of
+    from fathoms.runs.metadata import original_of
 
     passed = {id for id, said in found.items() if said.passed}
     left = [one for one in questions if original_of(one) in passed]

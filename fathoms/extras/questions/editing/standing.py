@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fathoms.extras.questions.making.drafts import Check, Draft
-from fathoms.runs.marks import AMBIGUOUS, MARK
+from fathoms.runs.metadata import AMBIGUITY, AMBIGUOUS
 from fathoms.runs.pairs import Pair, reviewer_pairs
 from fathoms.runs.people import Decision, latest
 from fathoms.types import Question
@@ -27,7 +27,7 @@ class Entry:
     def is_doubted(self) -> bool:
         """Whether a check of a question of the set failed, or its question is marked as ambiguous."""
         failed = any(not check.passed for check in self.checks)
-        return self.listed and (failed or self.question.metadata.get(MARK) == AMBIGUOUS)
+        return self.listed and (failed or self.question.metadata.get(AMBIGUITY) == AMBIGUOUS)
 
 
 @dataclass(frozen=True)

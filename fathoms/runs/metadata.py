@@ -17,13 +17,13 @@ from fathoms.types import Question
 CONFIG, SETTING = "config", "setting"
 """The keys under which a run of a sweep names its configuration and its setting, beside its axes."""
 KIND, OF = "variant", "variant_of"
-MARK, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
+AMBIGUITY, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
 """The key of the metadata that marks a question, and its two values."""
 ASKED_ABOUT = "asked_about"
 """The key with the id of the picture quote that a question is about, such as `image1`."""
 DROPPED = "dropped"
 """The key with the reason for which a filter drops a question; `dropped_detail` is what the filter saw."""
-MARKS = frozenset({OF, MARK, DROPPED})
+COMPARISON_KEYS = frozenset({OF, AMBIGUITY, DROPPED})
 """The keys, one of which every compared question has."""
 OF_VARIANTS = frozenset({"premise-adopted"})
 """The metrics of variants of questions; all others leave variants out."""
