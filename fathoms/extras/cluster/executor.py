@@ -40,7 +40,7 @@ _WAIT = 0.5
 class RayExecutor(Cluster):
     """Does work on the cluster at an address, which was started by `ray start`.
 
-    It connects when there is work to do, and keeps the workers from one work to the next until `close`.
+    It connects when there is work to do, and uses the same workers for all work until `close`.
     """
 
     def __init__(self, address: str) -> None:
@@ -109,8 +109,8 @@ class RayExecutor(Cluster):
             self._crew.pop().end()
 
     def _hire(self, ray: Any, left: int, job: _Job) -> None:
-        """Ask for workers until there are as many as items that are left, or as processors on which none has
-        failed to start: one badly installed machine is done without."""
+        """Start workers until there are as many as items that are left, or as processors on which none has
+        failed to start, so that work goes on without a badly installed machine."""
         if len(self._crew) < left and time.monotonic() - self._counted > _RECOUNT:
             self._count(ray)
         while len(self._crew) < min(max(1, self._processors - job.failed_starts), left):
@@ -149,8 +149,8 @@ class RayExecutor(Cluster):
 
 
 class _Job:
-    """One work on many items: those that wait, and what came of the others. `sent` and `identity` are
-    references to the work as workers get it, and to what its outcomes depend on."""
+    """One piece of work on many items: those that wait, and the outcomes of the others. `sent` and `identity`
+    are references to the work as workers get it, and to what its outcomes depend on."""
 
     def __init__(self, number: int, sent: Any, identity: Any, work: Work[Any, Any], items: Sequence[Any]):
         self.number, self.sent, self.identity = number, sent, identity
@@ -162,7 +162,7 @@ class _Job:
         self._seen = time.monotonic()
 
     def ended(self, at: int, answer: Any) -> None:
-        """Note what came of an item; raises the error that the worker raised."""
+        """Store the outcome of an item; raises the error that the worker raised."""
         if isinstance(answer, Failed):
             raise error_of(*answer)
         self.outcomes[at] = self.work.received(self.items[at], answer)
@@ -241,7 +241,7 @@ class _Member:
         self.at = self.reference = None
 
     def tidied(self) -> Any:
-        """Have an idle worker remove what it keeps; returns what is ready when it has."""
+        """Let an idle worker remove its temporary files; returns a reference that is ready when it has."""
         return self._actor.close.remote()
 
     def end(self) -> None:

@@ -15,11 +15,11 @@ from fathoms.safety.masking import known_mask, without_shapes
 
 
 class UnreachableError(Exception):
-    """The place does not answer, or not with what was asked for; it may again later."""
+    """The place does not answer, or answers with an error that may be gone later."""
 
 
 class Place(Protocol):
-    """Bytes by name. A write is atomic: readers get all of the bytes or those from before.
+    """Bytes by name. A write is atomic: readers get all of the new bytes or all of the earlier ones.
 
     Both methods raise StoreError where only the user can help (credentials, a bucket that does not exist),
     and UnreachableError for everything else.
@@ -132,8 +132,8 @@ class Bucket:
         return sync(client.loop, getattr(client, method), *arguments, timeout=2 * self._patience)
 
     def _client(self) -> Any:
-        """The client of this process: after a fork, that of the parent would wait for a thread that is not
-        there."""
+        """The client of this process: after a fork, the client of the parent would wait for a thread that
+        does not exist."""
         if (pid := os.getpid()) not in self._clients:
             client_class = getattr(import_module(self._kind.package), self._kind.client)
             client = client_class(skip_instance_cache=True, **self._kind.options(self._patience))

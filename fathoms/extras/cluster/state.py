@@ -36,9 +36,8 @@ class ClusterState(NamedTuple):
 
 
 def look_at(address: str, stages: Mapping[str, Component] | None = None) -> ClusterState:
-    """Ask every machine of the cluster at an address for its versions and weights, and for all that the
-    results of `stages`, given by their keys, depend on, and compare them with those here. Raises ServerError
-    where no cluster answers."""
+    """Compare every machine of the cluster at an address with this one: its versions, its weights, and what
+    the results of `stages`, given by their keys, depend on. Raises ServerError where no cluster answers."""
     ray, stages = connected(address), dict(stages or {})
     nodes = sorted((node for node in ray.nodes() if node["Alive"]), key=lambda node: str(node["NodeID"]))
     there = {

@@ -1,4 +1,4 @@
-"""Values of the shared cache: sealed by a checksum, never in the way of a run."""
+"""Values of the shared cache: each has a checksum, and no failure of the cache ends a run."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class FsspecStore(SharedStore):
 
     A value that fails its checksum counts as missing, so it is made and stored again. So does every value
     while the place does not answer: whatever lies there can be made again, and a run must not end for it.
-    Both are reported once. A value that is missing is asked for once, until it is stored from here. Values
-    are written in the background; `finish` waits for them. With `refresh`, earlier values are ignored and
-    written again. The address is one that `checked_address` returned. Raises MissingExtraError where its
-    package is not installed.
+    Both are reported once. A missing value is requested once, until it is stored from here. Values are
+    written in the background; `finish` waits for them. With `refresh`, earlier values are ignored and written
+    again. The address is one that `checked_address` returned. Raises MissingExtraError where its package is
+    not installed.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class FsspecStore(SharedStore):
         self._patience, self._pause = patience, pause
         self._failures = 0
         self._retry_at: float | None = None
-        """When a place that does not answer is asked again; `None` while it answers."""
+        """When a place that does not answer is tried again; `None` while it answers."""
         self._refused: set[str] = set()
         self._reported: set[str] = set()
         self._absent: set[str] = set()
@@ -195,8 +195,8 @@ class FsspecStore(SharedStore):
         return found
 
     def _is_left_alone(self) -> bool:
-        """Whether the place did not answer; when the pause is over, somebody asks it beside the work, so that
-        an outage costs what its first requests cost and no more."""
+        """Whether the place did not answer. When the pause is over, a thread tries it in the background, so
+        that an outage delays the work by its first requests only."""
         if self._retry_at is None:
             return False
         if time.monotonic() >= self._retry_at:
@@ -205,7 +205,7 @@ class FsspecStore(SharedStore):
         return True
 
     def _ask_again(self) -> None:
-        """Ask the place for a value, and use it again if it answers."""
+        """Read a value from the place, and use it again if it answers."""
         try:
             self._place.read(_name(*_PROBE))
         except (StoreError, UnreachableError):
@@ -214,8 +214,9 @@ class FsspecStore(SharedStore):
             self._failures, self._retry_at = 0, None
 
     def _note_failure(self, how: str, error: Exception, began: float) -> None:
-        """Report that a request failed, once. After several in a row, or one that was waited for, the place
-        is left alone for a while, for reading and writing alike; for good where it refuses one of them."""
+        """Report once that a request failed. After several failures in a row, or one with a long wait,
+        nothing is read or written for a while; if the place refuses reading or writing, it is never tried
+        again."""
         self._count("failed")
         self._failures += 1
         waited = time.monotonic() - began >= self._patience / 2
@@ -244,7 +245,7 @@ class FsspecStore(SharedStore):
         happened("shared-cache", level=logging.WARNING, what=what, message=message)
 
     def _count(self, what: str) -> None:
-        """Count what became of a value."""
+        """Count the outcome of a request for a value."""
         with self._here.lock:
             self.counts[what] += 1
 

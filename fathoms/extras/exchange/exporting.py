@@ -41,7 +41,7 @@ app = typer.Typer(
 
 @dataclass(frozen=True)
 class Given:
-    """The run, and what options say of what is written. Each format has those that it can use."""
+    """The run and the options of an export. Each format has the options that it can use."""
 
     run: Annotated[
         str,
@@ -258,8 +258,8 @@ def verdicts(
 ) -> int:
     """Write the verdicts of a run as labelled claims for training a verifier, split by topic and balanced.
 
-    The folder gets train.jsonl, validation.jsonl and test.jsonl, with 80, 10 and 10 % of the topics.
-    `fathoms agree` reads them. Nobody is asked: only verdicts that the run holds are written.
+    The folder gets train.jsonl, validation.jsonl and test.jsonl, with 80, 10 and 10 % of the topics. `fathoms
+    agree` reads them. No judge is called: only stored verdicts are written.
     """
     from fathoms.extras.exchange.writing.verdicts import Topic, verdicts_of, write_verdicts
     from fathoms.judges.of_run import read_judge

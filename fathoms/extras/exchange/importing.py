@@ -42,7 +42,7 @@ Questions = Annotated[Path, typer.Option("--questions", help="The file of the qu
 
 @dataclass(frozen=True)
 class Given:
-    """What options say of a file and of its run. Each format has those of them that it can use."""
+    """The options for a file and its run. Each format has the options that it can use."""
 
     questions: Annotated[
         Path | None,

@@ -1,4 +1,5 @@
-"""What the commands of all formats share: an option that names the format, and options defined once."""
+"""The common parts of the commands of all formats: an option that names the format, and options defined
+once."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def command(
     """Add the command of a format to its group.
 
     The function has arguments of its own, and `given`: a dataclass of which the named fields are options of
-    this format. Each is defined there, once for all formats, and the command has it after those of its own.
+    this format. Each is defined there once for all formats, and follows the own options of the command.
     """
 
     def added(function: Callable[..., int]) -> Callable[..., int]:

@@ -56,8 +56,8 @@ class Follower:
         self._known: dict[str, dict[int, tuple[int, ScoredRepeat]]] = {}
 
     def new(self) -> Iterator[Change]:
-        """Yield each question that has a new answer. A question that failed is asked again when the run is
-        resumed, and the new answer then replaces the failure."""
+        """Yield each question that has a new answer. A failed question is repeated when the run is resumed,
+        and the new answer then replaces the failure."""
         for start, end, head in self._run.records.grown(self._offset):
             self._offset = end
             if head is None:

@@ -1,5 +1,5 @@
-"""Serves the list of runs and the page of any of them; see `safety.local_server` for who may ask. A run is
-asked for by its id and a question by its number, never by a path."""
+"""Serves the list of runs and the page of any of them; see `safety.local_server` for who may ask. Requests
+name a run by its id and a question by its number, never by a path."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from fathoms.runs.run import Run
 from fathoms.safety.local_server import HTML, LocalHandler, LocalServer, RefusedRequestError
 
 MOST_VIEWS = 4
-"""The most pages of runs whose questions are kept in memory."""
+"""The most pages of runs whose questions stay in memory."""
 MOST_NIGHTS = 400
 """The most runs in a trend, the newest."""
 MOST_RUNS = 50
 """The most runs on one page."""
 MOST_ROWS = 200
-"""The most questions whose texts are asked for at once."""
+"""The most questions whose texts one request gets."""
 MOST_PAGES = 40
-"""The most pages whose pictures are asked for at once."""
+"""The most pages whose pictures one request gets."""
 AT_ONCE = 0.4
 """The seconds that a page waits for the questions of its runs before it is drawn without them."""
 _POLICY = {"Content-Security-Policy": "frame-ancestors 'none'"}
@@ -132,7 +132,7 @@ class _Handler(LocalHandler):
         self._page(trends_page(f"trend of {name}", found, several, why))
 
     def _of_runs(self, names: tuple[str, ...], name: str, query: dict[str, list[str]]) -> Any:
-        """Answer what is asked of some runs."""
+        """Answer a request about some runs."""
         if len(names) > MOST_RUNS:
             raise UsageError(f"{len(names)} runs: a page shows at most {MOST_RUNS}")
         viewed = self.server.viewed(names)

@@ -74,7 +74,7 @@ def write_site(
 
 
 def _require_replaceable(to: Path) -> None:
-    """Raise UsageError for a folder that holds something else than a site, or something else besides."""
+    """Raise UsageError for a folder that holds anything other than a site."""
     if not os.path.lexists(to):
         return
     is_folder = to.is_dir() and not to.is_symlink()
@@ -144,8 +144,8 @@ def _rows(runs: Sequence[Run], scores: str | None) -> list[Json]:
 
 
 def _ranks(runs: Sequence[Run], scores: str | None) -> dict[str, str]:
-    """Return the interval of ranks of each run among those that asked the same questions of a data set and
-    were scored under the same profile."""
+    """Return the interval of ranks of each run among those with the same questions of a data set and the same
+    profile."""
     groups: dict[tuple[str | None, str, frozenset[str]], list[Run]] = {}
     for run in runs:
         question_ids = frozenset(run.manifest.data.asked_ids)
@@ -217,7 +217,7 @@ def _csv(rows: Sequence[Json]) -> str:
 
 
 def _replace(to: Path, site: Path, old: Path) -> None:
-    """Put the new site in the place of the one before, which is kept if that fails or is interrupted."""
+    """Put the new site in the place of the one before, which stays if that fails or is interrupted."""
     try:
         if to.is_dir():
             os.replace(to, old)  # noqa: PTH105

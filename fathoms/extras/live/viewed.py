@@ -43,7 +43,7 @@ READING = "The questions are still being read. Ranks, times and errors of this p
 
 
 def state_of_run(run: Run) -> tuple[Any, ...]:
-    """Return what changes when a run is scored, or when it begins or ends to be answered."""
+    """Return a stamp that changes when a run is scored, and when it starts or ends."""
     growing = is_growing(run.path)
     return growing, None if growing else state_of(run.path, SUMMARY)
 
@@ -82,7 +82,7 @@ class Viewed:
         Thread(target=self._read_all, daemon=True).start()
 
     def is_current(self) -> bool:
-        """Whether the runs stand as they did when they were looked at first."""
+        """Whether the runs are unchanged since they were opened."""
         return self._states == [state_of_run(run) for run in self._runs]
 
     def close(self) -> None:
@@ -183,7 +183,7 @@ class Viewed:
 
     def index(self) -> Json:
         """Return the index of the questions that are read so far, without their texts. `place` is the number
-        by which a question is asked for."""
+        that names a question in requests."""
         with self._lock:
             if self._index is None or self._index[0] != self._read:
                 order = self._questions.order()
@@ -238,7 +238,7 @@ class Viewed:
 
     def detail(self, key: int, place: int) -> Json | None:
         """Return the details of one question in one run, in the form of a chunk of `report.html`; `None` if
-        the run was not asked it. Raises IndexError and StoreError."""
+        the run does not have it. Raises IndexError and StoreError."""
         self._wait_for(place)
         with self._lock:
             run, source, follower = self._runs[key], self._sources[key], self._followers[key]

@@ -35,8 +35,8 @@ class Figures:
 
 
 def profiles_of(table: Table) -> tuple[Profile, ...]:
-    """Return the profiles that a table needs. Only where its hallucination is compared under a profile, the
-    classifier of this profile, which may need weights, is asked."""
+    """Return the profiles that a table needs. The classifier of a profile, which may need weights, is used
+    only where the hallucination of the table is compared under it."""
     wanted = {OURS, *table.compare.values()}
     return tuple(
         profile

@@ -1,8 +1,8 @@
 """Computes how far metrics agree with people's preferences between two answers, from RAGChecker's release.
 
-People say of each pair of answers, from -2 to 2, which is better; two people say it of every pair. A metric
-says it by the difference of its scores. As in the released `meta_eval.py`, both are compared once for each
-label, so each pair counts twice, and a difference that is missing is the median of the others.
+Two people rate for each pair of answers, from -2 to 2, which one is better. The rating of a metric is the
+difference of its scores. As in the released `meta_eval.py`, both are compared once for each label, so each
+pair counts twice, and a difference that is missing is the median of the others.
 """
 
 from __future__ import annotations

@@ -90,8 +90,8 @@ def keeps(before: Question, after: Question, answers: Sequence[str], match: Matc
 def _parts(
     phrase: str, numbers: Sequence[Quantity], said: Sequence[Dated], question_words: set[str]
 ) -> Iterator[GoldPart]:
-    """Yield what an answer must say of a phrase: its dates and numbers, what they count, and the words that
-    neither the question has nor any sentence needs."""
+    """Yield the parts of a phrase that an answer must say: its dates and numbers, what they count, and its
+    words other than those of the question and function words."""
     counted = {
         word.start(1) for one in numbers if not one.units and (word := _COUNTED.match(phrase, one.end))
     }

@@ -129,9 +129,9 @@ def assess(
     on_done: Progress = lambda done, total: None,
     folder: Path = Path(),
 ) -> Assessed:
-    """Mark every question that has no mark yet as clear or ambiguous, with the reason, in its metadata.
-    Variants have the mark of their originals, and are not asked about. A question about a picture is shown
-    with it to a judge that sees; `folder` is what the paths of pictures are relative to."""
+    """Mark every question that has no mark yet as clear or ambiguous, with the reason, in its metadata. The
+    judge is not asked about variants, which have the mark of their originals. A judge that reads pictures
+    gets the picture of a question about one; `folder` is what the paths of pictures are relative to."""
     model = model_of(judge, "find ambiguous questions")
     asking = partial(assessing, folder=folder if judge.sees_images else None)
     found = ask_each(to_assess(questions), model, asking, read_status, replies, on_done)
@@ -214,8 +214,8 @@ def rewrite(
 ) -> Rewritten:
     """Rewrite the answers and then the texts of ambiguous questions, by the text of their gold pages in
     `documents`, or that of their gold quotes. A variant keeps the accepted phrases of its original if its new
-    answer has them, and else has the answer as a reference alone. A question that has such a variant already
-    gets no other."""
+    answer has them; otherwise the answer is its reference, and it has no phrases. A question that already has
+    such a variant gets no second one."""
     model = model_of(judge, "rewrite questions")
     have = {one.metadata.get(OF) for one in questions if one.metadata.get(KIND) == REWRITTEN}
     ambiguous = [

@@ -30,7 +30,7 @@ class Flagged(NamedTuple):
 
     @property
     def said_key(self) -> tuple[Hashable, ...]:
-        """The key of what is said of it."""
+        """The key of decisions about this question."""
         return self.run, self.question.id, 0
 
 
@@ -56,7 +56,7 @@ class AmbiguityReview(Review[Flagged, AmbiguityLabel, Mark]):
         super().__init__(items, AmbiguityLabel, {item.run: file for item in items}, reviewer, 0)
 
     def prompt(self, item: Flagged) -> str:
-        """Return the question about a question."""
+        """Return the prompt for a decision about a question."""
         return "ambiguous or clear, a/c"
 
     def read(self, item: Flagged, word: str) -> Mark | None:

@@ -74,10 +74,10 @@ def with_candidates(question: Question, similar: Sequence[Quote], sizes: Sizes, 
 
 @dataclass(frozen=True)
 class FromSearch:
-    """What a search found for a question, as quotes: those on its gold pages that are taken for gold, and all
-    others, best first, without what else is on gold pages. `guessed` counts gold pages where the quote
-    most like the question was taken, because the evidence says no more than the page. `without` are the gold
-    pages where nothing was found.
+    """What a search found for a question, as quotes: `gold` are those on its gold pages that count as gold,
+    and `others`, best first, those on other pages. `guessed` counts gold pages where the quote most like the
+    question was taken, because the evidence says no more than the page. `without` are the gold pages where
+    nothing was found.
     """
 
     gold: tuple[Quote, ...]

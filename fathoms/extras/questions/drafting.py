@@ -1,4 +1,4 @@
-"""Asking a language model one thing about each of several items, such as questions, each once and kept."""
+"""Calls a language model once for each of several items, such as questions, and stores every reply."""
 
 from __future__ import annotations
 
@@ -61,15 +61,15 @@ def ask_all(
     on_done: Callable[[int, int], None] = lambda done, total: None,
     sample: Callable[[K], int] = lambda item: 0,
 ) -> dict[K, T | Failure]:
-    """Return what the model says of each item, such as a question, as `read` makes it of the reply.
+    """Return for each item, such as a question, what `read` makes of the reply of the model.
 
-    Where the form of a prompt has choices, `read` is given the one that was made. A reply of which `read`
-    makes `None` is asked for once more. A failure says why there is none: that of `prompt_for`, a failed
-    call, a reply that was cut, or one that cannot be read. Replies are taken from the cache where it has
-    them, so asking again after an interruption pays only for what could not be read. ModelError is raised as
-    soon as most replies cannot be read (`ReplyCache.note_reading`). Items are asked about
-    in their order, so that providers can use what they keep of a prompt that begins like the one before.
-    `sample` numbers, from 0, the items that ask the same several times; it is added to the model's seed.
+    Where the form of a prompt has choices, `read` gets the chosen one. If `read` returns `None`, the model is
+    called once more. A failure says why an item has no result: that of `prompt_for`, a failed call, a reply
+    that was cut, or one that cannot be read. Replies are taken from the cache where it has them, so asking
+    again after an interruption pays only for what could not be read. ModelError is raised as soon as most
+    replies cannot be read (`ReplyCache.note_reading`). Calls are in the order of the items, so that providers
+    can reuse the beginning that a prompt shares with the one before. `sample` numbers, from 0, the items with
+    the same prompt; it is added to the model's seed.
     """
     return asyncio.run(_ask_all(items, model, prompt_for, read, Caller(replies=replies), on_done, sample))
 
@@ -83,7 +83,7 @@ async def _ask_all(
     on_done: Callable[[int, int], None],
     sample: Callable[[K], int],
 ) -> dict[K, T | Failure]:
-    """Ask about all items; only so many prompts are in memory as the model takes calls at once."""
+    """Call the model for all items; only as many prompts are in memory as the model takes calls at once."""
     done = 0
     ended: list[FathomsError] = []
     places = asyncio.Semaphore(max(1, model.max_concurrency))
@@ -119,8 +119,8 @@ async def _ask_all(
 async def _read_reply(
     prompt: Prompt, model: ChatModel, read: Callable[[str], T | None], caller: Caller, first: int
 ) -> T | Failure:
-    """Ask once, and once more for a reply that cannot be read, also where the cache has only such replies
-    from before. `first` is the number of the first repeat."""
+    """Call the model, and once more if its reply cannot be read, also where the cache has only such replies.
+    `first` is the number of the first repeat."""
     choices = prompt.form.choices if prompt.form else ()
     for again in (False, True):
         for repeat in (first, first + 1):

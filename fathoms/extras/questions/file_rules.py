@@ -77,7 +77,7 @@ def same_text(subject: Subject) -> Iterator[Found]:
 
 
 def _repeated(subject: Subject, *, same_files: bool) -> Iterator[Found]:
-    """Report each question whose text an earlier one has, either about the same files or about others."""
+    """Report each question with the text of an earlier one, either about the same files or about others."""
     seen: dict[str, list[Question]] = {}
     for number, question in enumerate(subject.questions):
         before = seen.setdefault(fold_words(question.text, hyphens=True), [])
@@ -199,7 +199,7 @@ def _forms(question: Question) -> Iterator[tuple[Key, GoldPhrase]]:
 
 
 def _inside(form: GoldPhrase, key: Key) -> Iterator[tuple[Key, GoldPhrase]]:
-    """Yield a form with its key, and then the forms that it is made of."""
+    """Yield a form with its key, and then the forms inside it."""
     yield key, form
     if isinstance(form, GoldNear | GoldList):
         name, parts = ("near", form.near) if isinstance(form, GoldNear) else ("list", form.list)

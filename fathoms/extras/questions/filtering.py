@@ -6,9 +6,9 @@ easiest.
 2. **Difficulty**: ranks the rest by the hops that a question needs, by whether it needs more than text, and
    by how often a baseline answers it, and drops the easiest share of each category.
 
-Both read runs that were made before, so nothing is asked for. The confidence is the one that an answer states
-(`Confidence: 0.95`, which the template `closed-book-confidence` asks for), and the agreement of the repeats:
-the share of them that is right. Each must be above the threshold where it is known.
+Both read earlier runs, and call no model. The confidence is the one that an answer states (`Confidence:
+0.95`, which the template `closed-book-confidence` asks for), and the agreement of the repeats: the share of
+them that is right. Each must be above the threshold where it is known.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Known:
     stated: float | None
 
     def is_sure(self, confidence: float) -> bool:
-        """Whether the question is solved with more than this confidence. Without a stated one, fewer than
-        five answers do not tell."""
+        """Whether the question is solved with more than this confidence. Without a stated confidence, fewer
+        than five answers are too few to say."""
         if self.stated is None and self.repeats < LEAST:
             return False
         return self.right > confidence and (self.stated is None or self.stated > confidence)
@@ -101,8 +101,8 @@ def stated_confidence(answer: str) -> float | None:
 def known_without_documents(run: Run, profile: Profile) -> dict[str, Known]:
     """Return what the questions of a closed-book run say, by their ids.
 
-    Raises UsageError for a run that showed documents, and for one that tells no confidence: its answers state
-    none, and there are fewer than five repeats of a question.
+    Raises UsageError for a run that showed documents, and for one without confidence: its answers state none,
+    and there are fewer than five repeats of a question.
     """
     found: dict[str, Known] = {}
     tells = False

@@ -28,8 +28,9 @@ CHECK = "checklist"
 
 
 class Item(NamedTuple):
-    """An item of a checklist, and what a judge is asked, so that yes passes. `evidence` says whether it needs
-    the text of the evidence, and `steps` whether it needs the steps of the question."""
+    """An item of a checklist, with a question to the judge that is answered by yes where the item passes.
+    `evidence` says whether it needs the text of the evidence, and `steps` whether it needs the steps of the
+    question."""
 
     name: str
     asks: str
@@ -112,7 +113,7 @@ Choosing = Callable[[Question], Sequence[Item]]
 
 
 class Call(NamedTuple):
-    """Items, by their names, of a question, by its id. Several are asked in one call."""
+    """One call to the judge: the id of a question, and the names of the items that it is about."""
 
     question: str
     items: tuple[str, ...]
@@ -127,8 +128,8 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is asked, in an order in which prompts with the same beginning are neighbours, and what is known
-    without asking: verdicts of rules, and failures where an item cannot be judged."""
+    """The calls to the judge, in an order in which prompts with the same beginning are neighbours, and what
+    is known without a call: verdicts of rules, and failures where an item cannot be judged."""
 
     calls: Sequence[Call]
     settled: Mapping[tuple[str, str], Check | Failure]
@@ -200,8 +201,8 @@ def plan(
     *,
     together: bool = False,
 ) -> Plan:
-    """Return what is asked about questions. Items that need no evidence are asked without it, and the others
-    evidence by evidence; with `together`, those of a question in one call each."""
+    """Return the calls that check questions. Items that need no evidence are judged without it, and the
+    others in the order of the evidence; with `together`, a question has one call for each of both kinds."""
     by_id = {one.id: one for one in originals(questions)}
     evidence = {one.id: evidence_of(one, documents) for one in by_id.values()}
     settled: dict[tuple[str, str], Check | Failure] = {}
@@ -241,8 +242,8 @@ def _prompt(items: Sequence[Item], question: Question, evidence: str) -> Prompt:
 
 
 def _settled(item: Item, question: Question, evidence: str) -> Check | Failure | None:
-    """Return the verdict on an item that needs no model, or why it cannot be judged; `None` if a model has
-    to be asked."""
+    """Return the verdict on an item that needs no model, or why it cannot be judged; `None` if a model has to
+    judge it."""
     if item is NO_SOURCE and (words := source_named(question.text)):
         return Check(check=CHECK, item=item.name, passed=False, reason=f'it says "{words}"')
     if item.steps and len(question.steps) < 2:

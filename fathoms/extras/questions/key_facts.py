@@ -2,8 +2,8 @@
 
 As in AutoNuggetizer (Pradeep et al. 2024): the passages that a judge grades 1 or more, of all runs that are
 to be compared, are read ten at a time, and each call revises the list of facts so far, with at most 30 of
-them, each vital or okay. What is drafted is marked so, and stands in a question file, so that all runs are
-scored by the same facts.
+them, each vital or okay. Drafted facts are marked as such, and stored in a question file, so that all runs
+are scored by the same facts.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def _prompt(question: Question, passages: Sequence[str], facts: Sequence[Fact]) 
 
 
 def _read(reply: str) -> tuple[Fact, ...] | None:
-    """Read the facts of a reply, `None` if it has no list; what is said twice is taken once, and no more than
-    the first `MOST`."""
+    """Read the facts of a reply, `None` if it has no list; repeated facts count once, and only the first
+    `MOST` are taken."""
     data = read_json(reply)
     rows = data.get("facts") if isinstance(data, dict) else data
     if not isinstance(rows, list):

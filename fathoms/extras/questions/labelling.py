@@ -195,7 +195,8 @@ def prompts_about(
 
 
 def prompt_for(question: Question, item: PageCall, text: str) -> Prompt:
-    """Return the prompt about a page. What is the same for all questions of a page comes first."""
+    """Return the prompt about a page. It begins with the text that is the same for all questions of a
+    page."""
     request = _PROMPT.format(
         page=item.page,
         document=item.document,

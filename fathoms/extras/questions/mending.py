@@ -23,8 +23,8 @@ _Variant = tuple[GoldPhrase, ...]
 
 
 def mended(subject: Subject, run: Run, profile: str) -> Iterator[Found]:
-    """Report each answer of a run that its judge and phrase recall see differently, with a variant that makes
-    it right if there is one.
+    """Report each answer of a run that its judge and phrase recall see differently, with a variant by which
+    it counts as correct, if there is one.
 
     Questions are matched by id and text. A variant is proposed only if the scorer finds it in that answer,
     and neither in the question nor in an answer to it that the judge does not call correct.

@@ -93,7 +93,7 @@ def _banks(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _nuggets(bank: _Bank, notes: Counter[str]) -> Iterator[Nugget]:
-    """Yield the nuggets of a bank; one that is asked twice once."""
+    """Yield the nuggets of a bank, each question once."""
     written = bank.nugget_bank or ()
     seen: set[str] = set()
     for one in written.values() if isinstance(written, dict) else written:

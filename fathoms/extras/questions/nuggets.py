@@ -1,7 +1,7 @@
 """Drafts nuggets of questions by the language model of a judge, from their gold answers.
 
-Martin et al. 2025 (MiRAGE) make nuggets of the claims of a gold answer in this way. What is drafted is marked
-so, for a person to look through.
+Martin et al. 2025 (MiRAGE) make nuggets of the claims of a gold answer in this way. Drafted nuggets are
+marked as such, so that a person looks through them.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _prompt(question: Question) -> Prompt | Failure:
 
 def _read(reply: str) -> tuple[Nugget, ...] | None:
     """Read the nuggets of a reply, `None` if it has none; those without a question or an answer are left out,
-    and what is asked twice is taken once."""
+    and repeated questions count once."""
     data = read_json(reply)
     rows = data.get("nuggets") if isinstance(data, dict) else data
     found: dict[str, Nugget] = {}

@@ -1,8 +1,8 @@
 """Questions put differently: with typing mistakes, with a wrong premise, in other words, in another language.
 
-Each is a variant that is kept in the question file beside its original (`fathoms.runs.metadata`) and made
-once: typing mistakes and wrong premises by rules and a seed, the other two by a language model. What a
-variant must keep is checked: its numbers stay, and a wrong premise is no accepted answer.
+Each is a variant that stands in the question file beside its original (`fathoms.runs.metadata`), and is
+written once: typing mistakes and wrong premises by rules and a seed, the other two by a language model. What
+a variant must keep is checked: its numbers stay, and a wrong premise is no accepted answer.
 """
 
 from __future__ import annotations

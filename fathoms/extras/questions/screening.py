@@ -36,8 +36,8 @@ OnStage = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Share:
-    """A share of the questions: the ids of those with a flaw and of those without, and of those of which it
-    is not known."""
+    """A share of the questions: the ids of those with a flaw, of those without, and of those where this is
+    not known."""
 
     flaw: str
     flawed: tuple[str, ...]
@@ -72,8 +72,8 @@ def screen(
     on_stage: OnStage = lambda stage, done, total: None,
 ) -> tuple[Share, ...]:
     """Return the shares of the questions that are ambiguous, that name their source, that have pages with the
-    answer beside their evidence, and, of those with several hops, whose hops are not linked. Marks that
-    questions have are taken as they are; variants do not count. Pages are those of `label` with `first`."""
+    answer beside their evidence, and, of those with several hops, whose hops are not linked. Existing marks
+    are used as they are, and variants do not count. The judged pages are those of `label` with `first`."""
     subjects = originals(questions)
 
     def at(stage: str) -> Callable[[int, int], None]:
@@ -133,8 +133,9 @@ def _unlabelled(
     replies: ReplyCache | None,
     on_done: Callable[[int, int], None],
 ) -> Share:
-    """Return the share of the questions with a page of the answer that is no evidence. Where none is found,
-    but a page could not be judged or the pages of the evidence are not known, it is not known."""
+    """Return the share of the questions with a page of the answer that is no evidence. A question is left
+    open if no such page is found, but a page could not be judged or the pages of its evidence are not
+    known."""
     found = label(questions, documents, judge, first=first, replies=replies, on_done=on_done)
     open_ = {page.question for page in found.failures} | set(found.unasked)
 

@@ -19,8 +19,8 @@ Json = dict[str, Any]
 def agree_with_people(
     sources: Sequence[str], people: Sequence[Path], out: Path, reviewers: Sequence[str], as_json: bool
 ) -> int:
-    """Print how far the scores of runs, or of files of other tools, agree with what people said of the same
-    answers in files: their ratings or their preferences."""
+    """Print how far the scores of runs, or of files of other tools, agree with the ratings or preferences of
+    people for the same answers."""
     from fathoms.extras.review.metrics_and_people import agreement, table_of_runs
     from fathoms.extras.review.score_tables import read_table
 

@@ -126,7 +126,7 @@ def reviews(runs: Sequence[Run], scores: str | None) -> Reviews | None:
 
 
 def reviewed(run: Run, profile: str) -> Reviewed:
-    """Read the ratings of one run, and keep those whose scores have not changed since."""
+    """Read the ratings of one run, and select those whose scores have not changed since."""
     files = [run.path / FILE, *run.reviews]
     latest = {(*rating.item, rating.reviewer): rating for path in files for rating in read_ratings(path)}
     ours = [rating for rating in latest.values() if rating.run == run.original_id]

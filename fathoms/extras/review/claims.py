@@ -49,8 +49,8 @@ _CHOICES: dict[Rubric, str] = {"grade": "0-10", "relevance": "0-3", "extent": "1
 
 @dataclass(frozen=True)
 class ClaimItem:
-    """A judgement that a metric asks for, of one answer; `labels` are those of the judge. `metric` and `size`
-    are stored with the label (`ClaimLabel`)."""
+    """A judgement that a metric needs of one answer; `labels` are those of the judge. `metric` and `size` are
+    stored with the label (`ClaimLabel`)."""
 
     run: str
     question: Question
@@ -153,7 +153,7 @@ def _prompt_of(item: ClaimItem) -> str:
 @dataclass(frozen=True)
 class Candidate:
     """The answer to a question that may be drawn. `lot` is its random number in [0, 1], `uncertainty` that of
-    the judge about its judgements, and `knows` whether the judge says of any how sure it is."""
+    the judge about its judgements, and `knows` whether the judge gives a probability for any of them."""
 
     repeat: int
     lot: float
@@ -211,7 +211,7 @@ def drawn_sizes(
 ) -> Mapping[str, float]:
     """Return how likely each answer is to be drawn, relative to the average; empty where all are alike.
 
-    What an earlier session decided stays: the file of samples in the folder of the run has it, and labels
+    The sizes of an earlier session stay: the file of samples in the folder of the run has it, and labels
     without such a sample are of one in which all answers have the same chance. A new sample is saved there.
     """
     import numpy as np
@@ -250,7 +250,7 @@ def claim_items(
     depend. `drawn` maps question and repeat to how likely the answer was to be drawn, and `name` is that of
     the metric.
 
-    Raises UsageError if the metric asks what people cannot label.
+    Raises UsageError if the metric needs judgements that people cannot label.
     """
     labels = _labels(judge, stored)
     answers = _by_key(said)
@@ -275,8 +275,8 @@ def draw(
     found: Mapping[str, Candidate], sizes: Mapping[str, float], sample: int
 ) -> dict[tuple[str, int], float | None]:
     """Return the answers with the least random numbers, each divided by how likely it is to be drawn (Ohlsson
-    1998, sequential Poisson sampling): so a larger sample contains a smaller one. What came after the sizes
-    were decided cannot be drawn."""
+    1998, sequential Poisson sampling): so a larger sample contains a smaller one. Answers without a size,
+    which came later, cannot be drawn."""
     lots = {
         question: one.lot / sizes.get(question, 1.0)
         for question, one in found.items()
@@ -302,7 +302,7 @@ def _nothing(run: str, records: Iterable[Record], metric: NeedsVerdicts, stored:
 
 
 def _labels(judge: Judge, stored: Judged) -> tuple[str, ...]:
-    """Return the labels of a judge: of one that does not name them, those of the verdicts that it gave."""
+    """Return the labels of a judge; if it does not name them, those of its verdicts."""
     named = getattr(judge, "labels", None)
     if named in LABELS:
         return LABELS[named]
@@ -333,7 +333,7 @@ def _by_key(said: Iterable[ClaimLabel]) -> dict[tuple[Any, ...], str]:
 def _verdicts(
     judgements: Iterable[Judgement], answers: Mapping[tuple[Any, ...], str], run: str, record: Record
 ) -> dict[Judgement, Verdict]:
-    """Return what the reviewer has said of some judgements as verdicts."""
+    """Return the labels of the reviewer for some judgements as verdicts."""
     found = {}
     for one in judgements:
         label = answers.get((run, record.question.id, judged(one)))

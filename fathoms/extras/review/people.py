@@ -1,4 +1,4 @@
-"""How far people, judges and metrics agree about the answers of runs, from what reviews have saved."""
+"""How far people, judges and metrics agree about the answers of runs, from saved reviews."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Json = dict[str, Any]
 
 
 def read_of_runs(runs: Sequence[Run], kind: type[Kind], reviewers: Collection[str] = ()) -> list[Kind]:
-    """Read what was said of some runs from their folders, by all reviewers or some."""
+    """Read the reviews of some runs from their folders, of all reviewers or some."""
     file = {Grade: GRADES_FILE, FoundErrors: ERRORS_FILE, ClaimLabel: LABELS_FILE}[kind]
     ids = {run.original_id for run in runs}
     paths = [run.path / file for run in runs if run.path]
@@ -155,8 +155,8 @@ def _errors_by(taxonomy: str, found: Sequence[FoundErrors]) -> Json:
 
 
 def means_json(runs: Iterable[Run]) -> list[Json]:
-    """Return what the labels of people make of the judged metrics of some runs, as the last scoring computed
-    it; see `metrics.people`. Metrics without a labelled answer are left out."""
+    """Return the estimates of the judged metrics of some runs by the labels of people, from the last scoring;
+    see `metrics.people`. Metrics without a labelled answer are left out."""
     return [
         {"run": run.original_id, "name": run.name, "metric": name, "sentence": found.sentence}
         | found.model_dump(exclude_none=True, exclude_unset=True)

@@ -203,8 +203,8 @@ def _claims(
 
 
 def _judged_metric(view: Run, metric: str | None) -> str:
-    """The name of the metric whose judgements are made: the one that was asked for, or the only judged metric
-    of the run."""
+    """Return the name of the metric whose claims are reviewed: the one of the option, or the only judged
+    metric of the run."""
     known = [name for name, figures in view.metrics().items() if figures.judged is not None]
     if metric or len(known) == 1:
         return metric or known[0]
@@ -220,7 +220,7 @@ def _judged_metric(view: Run, metric: str | None) -> str:
 def _rate_scores(
     views: Sequence[Run], scores: str | None, sample: int, seed: int, name: str, to: Path | None
 ) -> int:
-    """Have the scores of answers rated."""
+    """Let the reviewer rate the scores of answers."""
     from fathoms.extras.review.sample import Session, draw
     from fathoms.runs.ratings import FILE
 
@@ -236,7 +236,7 @@ def _rate_scores(
 
 
 def _files(views: Sequence[Run], to: Path | None, file: str) -> dict[str, Path]:
-    """The file for what is said of each run, by run id."""
+    """Return the file for the reviews of each run, by run id."""
     if to is not None and to.exists() and not to.is_file():
         raise UsageError(f"--to {to}: ratings cannot be saved there: name a regular file")
     return {view.original_id: to or view.path / file for view in views if view.path}

@@ -82,7 +82,7 @@ class Session(Progress[Item, Rating]):
     """The progress of one reviewer through the scores of answers.
 
     Items of all runs are shuffled, so that nobody rates one pipeline in a block. Items that were rated before
-    are asked about again if their scores have changed since.
+    are shown again if their scores have changed since.
     """
 
     def __init__(self, items: Sequence[Item], files: Mapping[str, Path], reviewer: str, seed: int) -> None:

@@ -84,7 +84,7 @@ def watch(
 
 
 def _forecast(job: WatchConfig, imported: Imported) -> str:
-    """Say what judging will take, before it starts."""
+    """Say what judging will cost, before it starts."""
     from fathoms.judges.of_run import forecast_calls
     from fathoms.metrics.metric import JudgedMetric
     from fathoms.pipeline.runnable import Judging

@@ -26,7 +26,7 @@ WHOLE = (
 
 
 class WatchConfig(BaseModel):
-    """What one job watches. `name` is that of its runs, by which earlier weeks are found."""
+    """The settings of one job. `name` is that of its runs, by which earlier weeks are found."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -46,9 +46,9 @@ class WatchConfig(BaseModel):
     dedupe: float | None = Field(default=None, ge=0.5, le=1)
     """The cosine from which a question is left out because an earlier one is nearly the same."""
     redact: Annotated[tuple[Literal["email", "phone", "iban"], ...], BeforeValidator(one_or_more)] = ()
-    """What is taken out of all texts before they are stored."""
+    """The kinds of personal data that are removed from all texts before they are stored."""
     judge: AnyJudge
-    """Who judges."""
+    """The judge of the answers."""
     metrics: Metrics = Field(default=DEFAULT, validate_default=True)
     """The metrics that are computed besides those of every run."""
     compare: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Groups the questions that went wrong by what they are about, and names each group by its own words."""
+"""Groups failed questions by their topic, and names each group by its most typical words."""
 
 from __future__ import annotations
 

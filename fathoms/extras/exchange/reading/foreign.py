@@ -1,4 +1,4 @@
-"""What the importers of other tools' result files share: rows that carry their own questions."""
+"""The common parts of the importers of result files: rows that contain their own questions."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Options:
 def usable(
     values: Iterable[tuple[int, Any]], read: Callable[[int, Any], ForeignRow], path: Path, what: str = "line"
 ) -> tuple[list[ForeignRow], list[str]]:
-    """Read the rows of a file; returns the usable ones, and a message with its place for each other, also for
-    one whose id or category no question may have."""
+    """Read the rows of a file. Returns the usable ones, and a message with the place of each other one,
+    including those with an id or category that no question may have."""
     rows: list[ForeignRow] = []
     complaints: list[str] = []
     for number, value in values:
@@ -127,7 +127,7 @@ def _own(rows: Sequence[ForeignRow]) -> tuple[list[Question], list[ForeignRow]]:
 
 
 def found_hits(found: tuple[RetrievedHit, ...] | None) -> Callable[[str], tuple[Hit, ...] | None]:
-    """Return the function by which a row makes its hits of retrieved contexts."""
+    """Return the function that converts the retrieved contexts of a row to hits."""
     return partial(hits_of, found)
 
 

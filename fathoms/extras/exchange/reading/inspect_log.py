@@ -267,5 +267,5 @@ def _scores(scores: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _number(value: Any) -> Any:
-    """Return the number that Inspect takes a letter for; any other value as it is."""
+    """Return the number that a letter means in Inspect; any other value as it is."""
     return _LETTERS.get(value, value) if isinstance(value, str) else value

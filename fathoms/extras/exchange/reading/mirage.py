@@ -183,7 +183,7 @@ def _claims(answer: Answer) -> tuple[Claim, ...]:
 def _labelled(
     grid: Grid, given: Sequence[tuple[JudgedClaim, str]]
 ) -> Iterator[tuple[Judgement, bool | None]]:
-    """Yield each judgement that a person was asked for, with what the person said."""
+    """Yield each pair of claim and source, with the judgement of the person."""
     said: dict[tuple[str, str], list[bool | None]] = {}
     for claim, sentence in given:
         said.setdefault((claim.claim, sentence), []).append(claim.judgment)

@@ -15,7 +15,7 @@ an assertion failed.
 | `response.tokenUsage`, `.cost`, `latencyMs` | tokens, US dollars and seconds |
 | `namedScores`, `score`, `success` | released scores |
 
-Assertions become gold answers as `corpora/promptfoo_tests.py` says. What is not kept is named in warnings.
+Assertions become gold answers as `corpora/promptfoo_tests.py` says. Warnings name what is not imported.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _values(path: Path) -> tuple[Sequence[tuple[int, Any]], list[str], str]:
 
 
 def _row(path: Path, notes: Notes, number: int, value: Any, *, what: str, options: Options) -> ForeignRow:
-    """Convert one result, and note what of its test is not kept; raises DataError."""
+    """Convert one result, and note the parts of its test that are not imported; raises DataError."""
     variables = value_at(value, "vars") or {}
     question = _question(value, variables)
     response = value_at(value, "response")

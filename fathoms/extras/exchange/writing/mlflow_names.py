@@ -20,7 +20,7 @@ def metrics_of(run: Run, profile: str) -> dict[str, float]:
     """Return the figures of a run by their names in MLflow.
 
     A metric has its value over the run (`correctness`), its interval (`correctness.low`, `correctness.high`)
-    and the number of questions behind it (`correctness.n`); headline metrics, and those that were asked for,
+    and the number of questions behind it (`correctness.n`); headline metrics, and those that were selected,
     have `CATEGORY/correctness` with its interval too. `seconds/...`, `usage/...` and `counts/...` say what
     the run took. Figures that are not known are left out.
     """

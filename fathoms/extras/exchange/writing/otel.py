@@ -18,7 +18,7 @@ from fathoms.runs.run import Run
 from fathoms.safety.masking import without_logins
 
 _TOGETHER = 500
-"""Spans in one request."""
+"""How many spans are sent in one request."""
 _LOGGER = "opentelemetry"
 
 
@@ -56,7 +56,7 @@ def send_spans(
 
 
 def _reason(logged: str) -> str:
-    """Shorten what the exporter logs before it tries again."""
+    """Shorten the message that the exporter logs before it tries again."""
     return without_logins(logged.split(" encountered while ")[0].removeprefix("Transient error ")[:500])
 
 
@@ -123,7 +123,7 @@ def _context(trace_id: str, span_id: str) -> Any:
 
 @contextmanager
 def _heard() -> Iterator[Sequence[str]]:
-    """Keep what the exporter logs, instead of printing it."""
+    """Collect what the exporter logs, instead of printing it."""
     said: list[str] = []
 
     class Keep(logging.Handler):

@@ -88,7 +88,7 @@ def document_spans(run: Run) -> Iterator[Span]:
 
 
 class _Question:
-    """The spans of one question that was asked once."""
+    """The spans of one repeat of a question."""
 
     def __init__(self, run: Run, view: ScoredQuestion, repeat: ScoredRepeat, content: bool) -> None:
         self._run, self._question, self._repeat, self._content = run, view.question, repeat, content
@@ -133,7 +133,7 @@ class _Question:
         yield from self._calls(start)
 
     def _facts(self) -> dict[str, Any]:
-        """Say which question of which run this is."""
+        """Return the ids of the run and the question."""
         return {
             "fathoms.run": self._run.original_id,
             "fathoms.question": self._question.id,
@@ -161,7 +161,7 @@ class _Question:
         return self._below(stage, stage, start, end, {"fathoms.stage": stage})
 
     def _found(self) -> dict[str, Any]:
-        """Say what was retrieved: the number of hits, and with content the query, places and texts."""
+        """Return what was retrieved: the number of hits, and with content the query, places and texts."""
         hits = self._repeat.hits
         if hits is None:
             return {}
@@ -194,7 +194,7 @@ class _Question:
         )
 
     def _reply(self) -> dict[str, Any]:
-        """Say what is known of the reply besides its text."""
+        """Return what is known of the reply besides its text."""
         answer, seed = self._repeat.answer or Reply(text=""), self._repeat.seed
         usage = answer.usage
         known = {
@@ -212,7 +212,7 @@ class _Question:
         return {key: value for key, value in known.items() if value is not None}
 
     def _texts(self) -> dict[str, Any]:
-        """Return what was sent and the answer."""
+        """Return the messages that were sent, and the answer."""
         sent = self._repeat.prompt.messages if self._repeat.prompt else ()
         messages = [(one.role, _text(one)) for one in sent] or [("user", self._question.text)]
         found = {"gen_ai.input.messages": _messages(messages)}

@@ -35,8 +35,8 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Rankings:
-    """The rankings of one repeat of a run. `records` are what they were made of, and `warnings` are sentences
-    for the user."""
+    """The rankings of one repeat of a run. `records` are those that they come from, and `warnings` are
+    sentences for the user."""
 
     name: str
     level: Level

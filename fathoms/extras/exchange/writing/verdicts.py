@@ -49,12 +49,12 @@ def verdicts_of(
     binary: bool = False,
     seed: int = 0,
 ) -> Verdicts:
-    """Return the verdicts that a run holds of a judge, as rows; nobody is asked.
+    """Return the stored verdicts of a judge on a run as rows; no judge is called.
 
     A topic is a question, all questions that share a gold document, or a category, as `by` says; questions
     with the same text are one topic. With `binary`, entailment becomes `supported` and the other labels
-    `unsupported`. Verdicts that could not be read are no label: they are left out and counted, like those on
-    pictures, which no row can hold. Raises DataError if the run holds no verdict of the judge.
+    `unsupported`. Verdicts that could not be read, and those on pictures, which no row can hold, are left out
+    and counted. Raises DataError if the run holds no verdict of the judge.
     """
     stored = stored_judgements(run, judge, metrics, run.records.all)
     questions = [record.question for record in run.records.all()]

@@ -211,7 +211,7 @@ def build(
 
 
 def _earlier(out: Path) -> dict[str, Any] | None:
-    """Return the settings with which a set was made or is being made."""
+    """Return the settings of the earlier or interrupted build of a set."""
     from fathoms.extras.questions.making.drafts import folder_of
 
     file = folder_of(out) / RECIPE
@@ -332,7 +332,7 @@ def require_possible(out: Path, *, resume: bool, update: bool) -> None:
 
 
 def require_stages(redo: Sequence[str], *, possible: bool) -> None:
-    """Raise UsageError where stages cannot be asked for again."""
+    """Raise UsageError where stages cannot be run again."""
     from fathoms.extras.questions.making.asking import STAGES
 
     if redo and not possible:
@@ -344,7 +344,7 @@ def require_stages(redo: Sequence[str], *, possible: bool) -> None:
 
 @contextmanager
 def going_on(update: bool) -> Iterator[None]:
-    """Say how a build goes on that was interrupted, or whose files could not be written."""
+    """Say how to continue a build that was interrupted, or whose files could not be written."""
     option = "--update" if update else "--resume"
     try:
         yield

@@ -1,4 +1,4 @@
-"""What `fathoms build` prints: the plan of a build, and what a build made and took."""
+"""What `fathoms build` prints: the plan of a build, and its results and costs."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def coverage_lines(found: Coverage) -> list[str]:
 
 
 def _tell_spent(spent: Mapping[str, Mapping[str, float]]) -> None:
-    """Print what was asked and paid."""
+    """Print the calls, tokens and costs of each stage."""
     from fathoms.text.amounts import dollars
 
     calls, reused = (int(sum(one[key] for one in spent.values())) for key in ("calls", "reused"))

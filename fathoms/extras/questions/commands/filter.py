@@ -61,10 +61,10 @@ def filter_questions(
 ) -> int:
     """Drop questions that a model answers without documents, and the easiest ones.
 
-    Dropped are questions whose answer stands in the question, those that the closed-book run answers rightly
-    and with confidence, and then the easiest share of each category. The full set is written beside the new
-    file, as NAME-full, with the reason in the metadata of each question that was dropped: a run of it shows
-    its figures over both sets.
+    Drops questions whose answer stands in the question, those that the closed-book run answers rightly and
+    with confidence, and then the easiest share of each category. The full set is written beside the new file,
+    as NAME-full, with the reason in the metadata of each question that was dropped: a run of it shows its
+    figures over both sets.
     """
     from fathoms.corpora import read_questions, refuse_existing, write_questions
     from fathoms.corpora.questions import format_of

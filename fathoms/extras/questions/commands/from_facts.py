@@ -114,6 +114,6 @@ def from_facts(
 
 
 def _why(left: dict[str, int]) -> str:
-    """Say why nothing could be asked."""
+    """Say why no question follows from the table."""
     reasons = [f"{reason} ({number})" for reason, number in left.items()]
     return "; ".join(reasons) or "a question needs a field that several documents give alike, or a number"

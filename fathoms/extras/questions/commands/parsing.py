@@ -22,7 +22,7 @@ def parsed(
     documents: Mapping[str, Path], parser: Parser, execution: ExecutionSettings | None = None
 ) -> ParsedPdfs:
     """Parse documents, by this machine unless `execution` says otherwise, or take them from the cache.
-    `failures` of the result names those that cannot be read, which the command has to tell."""
+    `failures` of the result names those that cannot be read; the command has to report them."""
     from fathoms.extras.questions.parsing import read_documents
 
     workers = os.cpu_count() or 1

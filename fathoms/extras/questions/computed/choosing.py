@@ -15,7 +15,8 @@ from fathoms.types import Evidence, Question
 
 @dataclass(frozen=True)
 class Choice:
-    """The questions of a set, how many could be asked by rule, and why others were not, with their number."""
+    """The questions of a set, how many each rule makes possible, and how many others were left out for which
+    reason."""
 
     questions: tuple[Question, ...]
     possible: dict[str, int]
@@ -30,8 +31,8 @@ def choose(
     least: int = 2,
     most: int | None = None,
 ) -> Choice:
-    """Return `n` questions or, where the table has fewer, all: of each rule in turn one, with the
-    fields and the answer that were asked for least. Each rests on `least` to `most` documents."""
+    """Return `n` questions or, where the table has fewer, all: one of each rule in turn, with the fields and
+    the answer that were used least. Each rests on `least` to `most` documents."""
     left: Counter[str] = Counter()
     queues: dict[str, list[Computed]] = {}
     for rule in rules:
@@ -70,7 +71,7 @@ def _features(one: Computed) -> set[str]:
 
 
 def _times_used(used: Counter[str], one: Computed) -> int:
-    """Return how often what a question asks for was asked for before."""
+    """Return how often the fields and the answer of a question were used before."""
     return sum(used[feature] for feature in _features(one))
 
 

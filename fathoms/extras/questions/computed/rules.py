@@ -1,9 +1,9 @@
 """The rules by which answers follow from the table of facts: each is a pure function of the table.
 
 A rule yields each question that it can ask, or the reason why one cannot be asked: that its answer would rest
-on a value in doubt, on documents that contradict one another, or on one that a document does not give. What a
-question rests on are the cells of the values that its answer is made of, and those that name and date their
-documents. `contradiction` alone asks about values that differ.
+on a value in doubt, on documents that contradict one another, or on one that a document does not give. A
+question rests on the cells of the values in its answer, and on those that name and date their documents.
+`contradiction` alone asks about values that differ.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Computed(NamedTuple):
 
 
 class Left(NamedTuple):
-    """Why a question was not made."""
+    """The reason why a question was left out."""
 
     reason: str
 
@@ -354,7 +354,8 @@ def _may_be(key: Key, other: Key) -> bool:
 
 
 def _question_text(table: Table, text: str, in_order: bool = True) -> str:
-    """Return the text of a question that says which documents count, where that is not plain."""
+    """Return the text of a question, with a sentence that says which documents count where that is not
+    plain."""
     if not (in_order and table.in_order):
         return text
     return (
@@ -405,7 +406,7 @@ def _number(field: Field, value: float) -> GoldNumber:
 
 
 def _in(field: Field) -> str:
-    """Say in which unit an amount is asked for."""
+    """Return the words for the unit of an amount."""
     return f", in {field.unit}," if field.unit else ""
 
 

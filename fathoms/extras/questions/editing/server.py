@@ -1,5 +1,5 @@
-"""Serves the page of edits; see `safety.local_server` for who may ask. What is asked for are numbers of
-entries, documents and pages, never paths."""
+"""Serves the page of edits; see `safety.local_server` for who may ask. Requests name entries, documents and
+pages by numbers, never by paths."""
 
 from __future__ import annotations
 

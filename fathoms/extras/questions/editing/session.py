@@ -48,7 +48,7 @@ class Seen(BaseModel):
 
 
 class DecisionRequest(BaseModel):
-    """What the page asks for: a decision about the entry `number`, which it showed as `seen`. A question is
+    """A decision that the page sends, about the entry `number`, which it showed as `seen`. A question is
     mended with `fields`; with `anyway` although warnings are left. `take` names the person whose decision
     settles a disagreement."""
 
@@ -73,7 +73,7 @@ class RefusedError(Exception):
 WIDTH = 1100
 """The width of a picture in pixels."""
 MOST_PICTURES = 60
-"""How many pictures are kept; each has about 200 kB."""
+"""The most pictures in memory; each has about 200 kB."""
 
 
 class PagePictures:

@@ -92,8 +92,8 @@ def entries(
 ) -> list[Entry]:
     """Return the entries of a set in the order of its file, then those of dropped questions and other drafts.
 
-    A set that was written has mended questions in the place of those that people have seen; which these were
-    is found from all decisions that were ever made (`history`), in order.
+    A set that was written has mended questions in the place of those that people saw. `history` has all
+    decisions in order, by which the original questions are found.
     """
     now = {question.id: question for question in questions}
     drafted = {draft.question.id: draft for draft in drafts}

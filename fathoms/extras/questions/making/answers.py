@@ -76,7 +76,7 @@ class Answer(NamedTuple):
 def answered(
     drafts: Sequence[Draft], components: Mapping[str, Component], asker: Asker, language: str = "same"
 ) -> list[Draft]:
-    """Return drafts with their gold answers, or with the reason why they have none that holds.
+    """Return drafts with their gold answers, or with the reason why they have none that is valid.
     `components` are by the id of the question."""
 
     def asking(question: Question) -> Prompt:
@@ -137,8 +137,8 @@ def facts_of(phrases: Sequence[Sequence[str]], short: str, question: str) -> lis
     """Return the facts that a short answer consists of, each with the ways to write it.
 
     The phrases of a model are facts of the answer if all of them stand in the short answer and none in the
-    question; otherwise the short answer is the only fact. A way is kept if it is like the first one
-    (`_alike`), because models also list other facts, and single words, as ways to write one.
+    question; otherwise the short answer is the only fact. Only ways that are like the first one (`_alike`)
+    are taken, because models also list other facts, and single words, as ways to write one.
     """
     rows = [list(dict.fromkeys(row)) for row in phrases]
     parts = rows and all(_scores(short, row[0]) and not _scores(question, row[0]) for row in rows)

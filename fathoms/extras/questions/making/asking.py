@@ -1,4 +1,5 @@
-"""Asking models while a question set is made: every reply is kept, and what each stage took is counted."""
+"""Calls models while a question set is built: every reply is stored, and calls and costs are counted by
+stage."""
 
 from __future__ import annotations
 
@@ -25,12 +26,12 @@ STAGES = (
     *("drafts", "clarity", "graph", "walks", "hops", "answers", "closed-book", "checklist"),
     *("labels", "unanswerable", "interleaved", "update", "fields", "facts", "second-reading"),
 )
-"""What models are asked for."""
+"""The stages of a build that call models."""
 
 
 @dataclass
 class Spent:
-    """What a stage took: calls to models, replies that were kept from before, tokens, and US dollars.
+    """What a stage took: calls to models, stored replies that were used again, tokens, and US dollars.
     `unpriced` counts calls whose cost is not known."""
 
     calls: int = 0
@@ -42,11 +43,11 @@ class Spent:
 
 
 class Journal(ReplyCache):
-    """All replies that were given while a question set was made, on the disk as soon as they arrive.
+    """All replies of models while a question set is built, on the disk as soon as they arrive.
 
-    A build that was interrupted, or that is made again, asks only what has no reply yet. `spent` has what
-    each stage took in this process. After a reply with which the costs exceed `max_cost`, in US dollars,
-    OverBudgetError is raised. The stages `redo` ask again for what earlier replies said.
+    A build that is resumed or repeated calls models only for what has no reply yet. `spent` has what each
+    stage took in this process. After a reply with which the costs exceed `max_cost`, in US dollars,
+    OverBudgetError is raised. The stages in `redo` call models again and replace the earlier replies.
     """
 
     advice = (
@@ -83,14 +84,14 @@ class Journal(ReplyCache):
         return self._before + self.cost
 
     def get(self, key: str, *, again: bool = False) -> Reply | None:
-        """Return the reply that was given before, `None` if there is none."""
+        """Return the stored reply, `None` if there is none."""
         if (found := super().get(key, again=again or self.stage_name in self.redo)) is not None:
             self._now.reused += 1
         return found
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a new reply, and count what it took. Raises StoreError if it cannot be stored, because
-        everything that is asked from then on would have to be paid for again."""
+        """Store a new reply, and count what it took. Raises StoreError if it cannot be stored, because all
+        later replies would have to be paid for again."""
         super().put(key, reply)
         if self.cache.is_full:
             raise StoreError(
@@ -129,8 +130,8 @@ class Journal(ReplyCache):
 
 @dataclass(frozen=True)
 class Asker:
-    """The models that are asked for the stages of a build, and the journal of their replies. `judge` gives
-    verdicts, `model` writes; `sees` says whether both are shown the pictures of figures and tables."""
+    """The models of a build, and the journal of their replies. `judge` gives verdicts, `model` writes; `sees`
+    says whether both get the pictures of figures and tables."""
 
     model: ChatModel
     judge: ChatModel

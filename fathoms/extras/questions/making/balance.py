@@ -1,4 +1,4 @@
-"""Choosing the questions of a set so that it covers the documents evenly, or as a target says, and telling
+"""Chooses the questions of a set so that it covers the documents evenly, or as a target says, and reports
 what it covers."""
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def balanced(
     target: Target | None = None,
     have: Iterable[Question] = (),
 ) -> list[Question]:
-    """Return so many of the questions, chosen one by one to stand beside those that a set has already. Their
-    order is kept."""
+    """Return `number` of the questions, chosen one by one to complete those that a set has already, in their
+    original order."""
     places = choose([properties(one) for one in questions], number, target or {}, map(properties, have))
     return [questions[at] for at in sorted(places)]
 
@@ -153,8 +153,8 @@ def _counted(row: Iterable[Property], target: Target) -> set[Property]:
 
 
 def _fullness(name: str, row: Sequence[Property], counts: Mapping[Property, int], target: Target) -> float:
-    """Return how full the fullest value of a property of a row would be with it, as a multiple of its share;
-    a value with no share comes last."""
+    """Return how far the values of a row would be above their shares of a property if it were chosen: the
+    largest count, as a multiple of the share of its value. A value with no share comes last."""
     shares = target[name]
     rest = max(1 - sum(shares.values()), 0)
     return max(

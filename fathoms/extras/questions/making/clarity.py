@@ -99,8 +99,8 @@ def clarified(
     language: str = "same",
 ) -> Clear:
     """Judge the pages that the searches find for each question, and rewrite questions that more than `most`
-    pages answer, at most `rounds` times; what is still too vague then is dropped. So is a question that its
-    own page does not answer. `components` are by the id of the question."""
+    pages answer, at most `rounds` times. Questions that are still too vague then, and questions that their
+    own page does not answer, are dropped. `components` are by the id of the question."""
     done: dict[str, Draft] = {}
     pages: dict[str, Mapping[Place, str]] = {}
     left = list(drafts)
@@ -146,8 +146,8 @@ def answering(
     stage: str = CHECK,
 ) -> dict[str, dict[Place, str] | Failure]:
     """Return for each question, by its id, the pages that answer it, among those that the searches find and
-    its gold pages, with the answer that each gives. A failure says that pages could not be judged. Of a
-    question with a component, this is what is shown of its page."""
+    its gold pages, with the answer that each gives. A failure says that pages could not be judged. For a
+    question with a component, the judge sees the component in the place of its page."""
     by_id = {question.id: question for question in questions}
     texts = {(name, page.number): page.text for name, one in documents.items() for page in one.pages}
     groups: list[_Shown] = []
@@ -193,8 +193,8 @@ def _read(reply: str) -> dict[int, str] | None:
 
 
 def excerpt(text: str, about: str) -> str:
-    """Return the neighbouring sentences of a page, about `_SHOWN` words, that have most of what is asked
-    about; words that stand in few of its sentences count for more. A short page is returned as it is."""
+    """Return the neighbouring sentences of a page, about `_SHOWN` words, that have most of the words in
+    `about`; words that stand in few of its sentences count for more. A short page is returned as it is."""
     if size_of(text) <= _SHOWN:
         return text.strip()
     wanted = _words(about)

@@ -113,7 +113,7 @@ def components(
 
 
 def unfit(component: Component) -> str | None:
-    """Return the reason why no question can be about a component, `None` if one can."""
+    """Return why a component is unfit for questions; `None` if it is fit."""
     text = component.text
     if component.modality == "figure":
         return None if component.image is not None or size_of(text) >= SHORTEST else "figure without picture"

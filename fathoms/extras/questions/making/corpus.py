@@ -21,9 +21,9 @@ from fathoms.types import Box, Document
 
 @dataclass(frozen=True)
 class Corpus:
-    """The documents of a build; those that could not be read, and those that the settings leave out, with the
-    reason, and those of which text may be missing, such as scans, with what the parser says; the components
-    that questions can be about, and the searches of the clarity loop."""
+    """The documents of a build, the components that questions can be about, and the searches of the clarity
+    loop. `unread` and `left_out` say why documents could not be read or are left out by the settings, and
+    `doubtful` of which text may be missing, such as scans."""
 
     documents: Mapping[str, Document]
     unread: Mapping[str, str]
@@ -37,7 +37,7 @@ def read_corpus(
     recipe: Recipe, paths: Mapping[str, Path], cache: Cache, *, workers: int = 2, progress: Progress
 ) -> Corpus:
     """Parse the documents, divide them into components, and index them for the searches. Documents that
-    cannot be read are left out and named. Raises DataError if nothing is left to ask about."""
+    cannot be read are left out and named. Raises DataError if no component is left."""
     deepest = max(recipe.clarity.retrievers, key=lambda one: one.needs == "vectors")
     stages = Stages(
         ingest=recipe.ingest.model_copy(update={"on_error": "skip"}),
@@ -94,6 +94,6 @@ def _pictures(
 
 
 def _reasons(found: Components, left_out: Mapping[str, str]) -> str:
-    """Say why nothing is left to ask about."""
+    """Say why no component is left."""
     dropped = [f"{number} {reason}" for reason, number in found.dropped.items()]
     return "; ".join([*(f"{name}: {why}" for name, why in left_out.items()), *dropped]) or "there is no text"

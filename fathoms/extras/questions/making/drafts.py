@@ -1,7 +1,7 @@
-"""Drafts: questions with everything that was found out about them, kept beside the question set.
+"""Drafts: questions with all verdicts about them, stored beside the question set.
 
-The folder `NAME.build` beside a question set `NAME.json` holds `drafts.jsonl`, with one draft a line, kept
-and dropped ones, and the replies of all models.
+The folder `NAME.build` beside a question set `NAME.json` holds `drafts.jsonl`, with one draft a line,
+accepted and dropped ones, and the replies of all models.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ FILE = "drafts.jsonl"
 
 class Check(StoredValue):
     """One verdict about a draft. `check` names the check, such as `checklist` or `closed-book`, and `item`
-    what of it was decided, such as `self-contained`; `reason` says why, in the words of the model or of the
-    rule."""
+    the part of it, such as `self-contained`; `reason` says why, in the words of the model or of the rule."""
 
     check: str
     item: str = ""
@@ -42,8 +41,7 @@ class Draft(StoredValue):
 
     @property
     def failed(self) -> Check | None:
-        """The first check that the draft did not pass, for which it was dropped; `None` for one that was
-        kept."""
+        """The first check that the draft did not pass, for which it was dropped; `None` if it passed all."""
         return next((check for check in self.checks if not check.passed), None)
 
     def after(self, *checks: Check, question: Question | None = None) -> Draft:
@@ -58,8 +56,8 @@ def folder_of(path: Path) -> Path:
 
 
 def read_drafts(path: Path) -> list[Draft]:
-    """Read all drafts of a question set, kept and dropped ones; none if it was not made by `fathoms build`.
-    Raises DataError for a line that is no draft."""
+    """Read all drafts of a question set, accepted and dropped ones; none if it was not made by `fathoms
+    build`. Raises DataError for a line that is no draft."""
     file = folder_of(path) / FILE
     if not file.is_file():
         return []

@@ -1,6 +1,7 @@
 """Filters on drafts: questions that a model answers without any document, and questions that repeat others.
 
-The closed-book filter is that of MRAG-Suite (`filtering.py`), asked for here and not taken from a run.
+The closed-book filter is that of MRAG-Suite (`filtering.py`); here it calls the model, where `filtering`
+reads a run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Question: {question}"""
 
 
 class _Sample(NamedTuple):
-    """One of several times that a question is asked."""
+    """One of several calls with the same question."""
 
     question: Question
     number: int

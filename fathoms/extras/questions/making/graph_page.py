@@ -71,7 +71,7 @@ def _scaled(value: float, size: int) -> float:
 
 
 def _node(graph: MultiDiGraph, node: str, entity: Entity, place: Point) -> dict[str, Any]:
-    """Return what is drawn of an entity; the more relations it has, the larger it is."""
+    """Return the drawing of an entity; the more relations it has, the larger it is."""
     name = entity.names[0]
     where = ", ".join(sorted({f"{one.document} p. {one.page}" for one in entity.mentions})[:10])
     return {

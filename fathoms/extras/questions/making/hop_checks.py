@@ -93,8 +93,8 @@ def check_hops(
 
     A sub-question has to name the answer of the one before, which the question itself must not name. The
     model has to say that this answer is needed; it must not find the accepted answer from the question alone
-    or from one page of its evidence, and has to find it from all of them. What could not be decided, because
-    a call failed, is not passed. Drafts are no longer asked about once they failed.
+    or from one page of its evidence, and has to find it from all of them. A check that could not be decided,
+    because a call failed, is not passed. After a failed check, no further calls are about the draft.
     """
     named = [_named(draft) if _is_open(draft) else draft for draft in drafts]
     linked = _linked(named, model, replies, on_done)

@@ -1,4 +1,5 @@
-"""From a walk to a draft: the question put together of sub-questions, its gold, and the rules that it keeps.
+"""From a walk to a draft: the question put together of sub-questions, its gold, and the rules that it must
+follow.
 
 The rules need no model: the question names the entity at the beginning, and neither those on the way nor the
 answer; each sub-question names the answer of the one before; the quote of each hop stands on its page.
@@ -46,7 +47,7 @@ class Walk:
 
 
 Subs = Mapping[Hop, str | Failure]
-"""What a model said when it was asked for the sub-question of a hop."""
+"""The replies of a model with the sub-question of each hop."""
 
 
 def composed(walk: Walk, subs: Subs) -> str | None:

@@ -1,8 +1,8 @@
 """Candidate quotes and interleaved answers, as in MMDocRAG (Dong et al. 2025).
 
-A question gets its gold quotes among the most similar others, and a model puts marks of the quotes into the
-reference: `[2]` after a statement that rests on a text, `![...](image1)` for a picture. The words of the
-reference must stay as they are, and only gold quotes may be cited; otherwise the reference has no marks.
+A question gets its gold quotes among the most similar others, and a model cites the quotes in the reference:
+`[2]` after a statement that rests on a text, `![...](image1)` for a picture. The words of the reference must
+stay as they are, and only gold quotes may be cited; otherwise the reference stays without citations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fathoms.types import Failure, Prompt, Question, Quote
 
 STAGE = "interleaved"
 INTERLEAVED = "interleaved"
-"""The key of the metadata that says whether the reference of a question has marks."""
+"""The key of the metadata that says whether the reference of a question cites quotes."""
 _TEXT, _PICTURE = re.compile(r"\s*\[(\d+)\]"), re.compile(r"\s*!\[[^\]\n]*\]\(image(\d+)\)")
 _ASK = """\
 Quotes:
@@ -37,7 +37,7 @@ Change, add and leave out no other word. Write nothing else."""
 
 @dataclass(frozen=True)
 class Interleaved:
-    """Questions with candidate quotes, and the ids of answerable ones whose reference has no marks, with the
+    """Questions with candidate quotes, and the ids of answerable ones whose reference cites none, with the
     reason."""
 
     questions: tuple[Question, ...]
@@ -47,7 +47,7 @@ class Interleaved:
 def interleaved(
     questions: Sequence[Question], index: Index, retriever: Retriever, total: int, seed: int, asker: Asker
 ) -> Interleaved:
-    """Return questions with `total` candidate quotes each, and with marks of the gold ones in their
+    """Return questions with `total` candidate quotes each, and with citations of the gold ones in their
     references."""
     with_quotes = candidates(index, retriever, questions, Sizes.of(total), seed)
     to_cite = [one.question for one in with_quotes if _gold(one.question) and one.question.reference]
@@ -89,7 +89,7 @@ def _shown(quote: Quote) -> str:
 
 
 def _flaw(item: WithCandidates, said: str | Failure | None) -> str:
-    """Return why an answer with marks cannot be used; empty if it can."""
+    """Return why an answer with citations cannot be used; empty if it can."""
     question = item.question
     if said is None:
         return "none of its evidence is among the quotes" if question.reference else "it has no reference"

@@ -1,7 +1,7 @@
 """The evidence of drafts: all pages that hold the gold answer.
 
 A page holds it if the judge, who did not know it, found it there (`clarity.answering`) by the rule of the
-scorer. Of a page that answers in other words, and of the gold page, a judge who knows the answer says it.
+scorer. For a page that answers in other words, and for the gold page, a judge who knows the answer decides.
 Of multi-hop questions, these are the pages that hold the answer of each step: Double-Bench (Shen et al. 2025)
 labels a set of pages for each hop, since any of them is enough for it. Pages that nobody looked at can also
 open a shortcut: where one page turns out to hold all hops, the question is dropped.
@@ -31,9 +31,9 @@ def labelled(
     components: Mapping[str, Component],
     first: int | None = 0,
 ) -> list[Draft]:
-    """Return drafts with all pages as evidence that hold their answers. Looked at are those of `pages`, by
-    the id of the question, with the answer that each gives, and those of the corpus that BM25 ranks among
-    the `first`; all pages if `first` is `None`. A draft whose own page does not hold its answer is
+    """Return drafts whose evidence is all pages that hold their answers. The judged pages are those of
+    `pages`, which has the answer of each page by the id of the question, and those that BM25 ranks among the
+    `first` of the corpus; all pages if `first` is `None`. A draft whose own page does not hold its answer is
     dropped."""
     questions = [draft.question.model_copy(update={"files": ()}) for draft in drafts]
     known = {question.id: agreeing(question, pages.get(question.id, {})) for question in questions}
@@ -96,10 +96,10 @@ def _with_pages(draft: Draft, holds: set[Place], failed: Failure | None) -> Draf
 def labelled_hops(
     drafts: Sequence[Draft], documents: Mapping[str, Document], searches: Searches, asker: Asker
 ) -> list[Draft]:
-    """Return drafts with steps with all pages as evidence of a step that hold its answer. Judged are the
-    pages that the searches find for each sub-question, and those that the evidence has already. A draft is
-    dropped if these do not hold the answers of their steps, or if one page holds all of them. A question
-    whose steps are all answered in one document becomes one of the category `Multi-Hop`."""
+    """Return drafts whose steps have all pages that hold their answers as evidence. The judged pages are
+    those that the searches find for each sub-question, and those of the evidence so far. A draft is dropped
+    if its evidence does not hold the answers of its steps, or if one page holds all of them. A question whose
+    steps are all answered in one document becomes one of the category `Multi-Hop`."""
     steps = {(draft.question.id, at): one for draft in drafts for at, one in _steps(draft.question).items()}
     found = answering(list(steps.values()), documents, searches, asker, stage=CHECK)
     answers = {id: {} if isinstance(one, Failure) else one for id, one in found.items()}

@@ -9,7 +9,7 @@ from fathoms.errors import MissingExtraError
 SURE = 0.5
 """The least probability with which a language must be found."""
 LEAST = 20
-"""The fewest characters of a text whose language can be told."""
+"""The fewest characters of a text whose language can be recognised."""
 _NAMES = {
     "ar": "Arabic",
     "de": "German",

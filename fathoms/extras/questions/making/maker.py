@@ -1,8 +1,8 @@
-"""The stages of a build in order, until there are as many good questions as wanted or nothing is left to ask.
+"""The stages of a build in order, until there are as many good questions as wanted or no component is left.
 
-Drafts go through the stages in batches. What a batch lacks, the next one makes up for. Everything depends on
-the documents, the recipe and the replies alone, and all replies are kept, so a build that was interrupted
-goes on where it stopped when it is made again.
+Drafts go through the stages in batches. Questions that a batch lacks are drafted in the next one. The result
+depends on the documents, the recipe and the replies alone, and all replies are stored, so an interrupted
+build continues where it stopped when it is started again.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ Keep = Callable[[Sequence[Draft]], None]
 
 @dataclass(frozen=True)
 class BuiltSet:
-    """A question set that was made: its questions, all drafts, and what it covers. `wanted` is the number of
-    questions that was asked for."""
+    """The result of a build: the questions of the set, all drafts, and what the set covers. `wanted` is the
+    number of questions that the recipe asks for."""
 
     questions: tuple[Question, ...]
     drafts: tuple[Draft, ...]
@@ -171,8 +171,8 @@ class _Making:
         return [draft for draft in (*new, *old) if draft.question.id not in used]
 
     def single_hop(self, queue: Sequence[Component], wanted: int) -> None:
-        """Draft questions on one component each, until there are some more than wanted and, of what a target
-        names, as many as it asks for, or the components or the allowed drafts are used up."""
+        """Draft questions on one component each, until there are some more than wanted, with as many of each
+        kind as the target asks for, or until the components or the allowed drafts are used up."""
         enough = math.ceil(wanted * (1 + self.recipe.balance.spare))
         left, allowed = list(queue), wanted * self.recipe.drafts.most
         drafted = passed = 0
@@ -242,7 +242,7 @@ class _Making:
             drafts = [draft for draft in drafts if draft.question.id not in self.taken]
             drafts = self._through(self._checked(self._hops_checked(drafts)), self._hops_labelled)
             passed = Counter(draft.question.hops or 1 for draft in drafts if draft.failed is None)
-            # the replies so far are kept, so that walking further asks only for what is new
+            # the replies so far are stored, so longer walks call the model only for what is new
             if all(passed[hops] >= least for hops, least in wanted.items()) or len(drafts) <= len(done):
                 break
             done, tried = drafts, 2 * tried
@@ -300,7 +300,7 @@ class _Making:
             self._keep(batch)
 
     def _needed(self, drafted: int, passed: int) -> float:
-        """How many drafts one good question takes, by what was seen so far."""
+        """Return how many drafts one good question takes, by the drafts so far."""
         return drafted / passed if passed else 1.5
 
     def _drafted(self, batch: Sequence[Component]) -> list[Draft]:
@@ -386,7 +386,8 @@ class _Making:
 
     def _no_duplicates(self, left: Sequence[Draft]) -> Sequence[Draft]:
         """Drop drafts that repeat others, also of earlier batches and of other sets. A question without an
-        answer differs in one detail alone from the one that it was made of, and is compared with its like."""
+        answer differs from its original in one detail alone, so it is compared with other questions without
+        an answer."""
         own = [one for one in (*self.have, *self.passed) if one.answerable == left[0].question.answerable]
         known = [*own, *self.against]
         return filters.without_duplicates(left, known, self.recipe.filters.duplicates)

@@ -1,7 +1,7 @@
-"""The manifest of a question set that was built: what it was made of, with what, and what it cost.
+"""The manifest of a question set that was built: its documents, recipe and models, and what it cost.
 
-`manifest.json` stands in the folder of the drafts. It tells which pages have changed since, so that an update
-makes only what they touch.
+`manifest.json` stands in the folder of the drafts. It shows which pages have changed since, so that an update
+works on the affected questions only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ FILE, NEXT = "manifest.json", "manifest.next.json"
 
 
 class DocumentState(StoredValue):
-    """A document as it was: the sha256 of its file, and a hash of the text of each page by its number."""
+    """A document when the set was built: the sha256 of its file, and a hash of the text of each page by its
+    number."""
 
     sha256: str
     pages: dict[int, str]
@@ -46,10 +47,10 @@ class Entry(StoredValue):
 
 
 class Manifest(StoredValue):
-    """What a question set was made of. `version` counts from 1, `questions` is the sha256 of the file as it
-    was written, `ids` are those of its questions and of those that people took out, and `cost` is in US
-    dollars, for all versions together, as far as it is known; `recipe` has all settings, and `fathoms` is the
-    version of the program."""
+    """The sources and the costs of a question set. `version` counts from 1, `questions` is the sha256 of the
+    file as it was written, `ids` are those of its questions and of those that people took out, and `cost` is
+    in US dollars, for all versions together, as far as it is known; `recipe` has all settings, and `fathoms`
+    is the version of the program."""
 
     version: int
     fathoms: str
@@ -186,8 +187,8 @@ def _written(path: Path, manifest: Manifest, name: str = FILE) -> Manifest:
 
 
 def moved_pages(before: Mapping[str, DocumentState], now: Mapping[str, DocumentState]) -> dict[Place, Place]:
-    """Return where each page that was there before stands now, if its text is unchanged: at the same number,
-    or at that of the page that has its text now, as after a page was put in before it."""
+    """Return the new number of each earlier page whose text is unchanged: the same number, or that of the
+    page that has its text now, such as after a page was inserted before it."""
     found: dict[Place, Place] = {}
     for name, old in before.items():
         new = now.get(name)

@@ -129,8 +129,8 @@ class Finder:
         return [hop for _, _, hop in sorted(keyed, key=lambda row: row[:2])][:MOST_CHOICES]
 
     def _onward(self, walked: Sequence[Hop], start: str, wanted: int, steps: list[int]) -> Iterator[Hop]:
-        """Yield the hops after which the walk can be completed. After as many `steps` as are allowed, whether
-        it can be is only told by the numbers of hops that lead on."""
+        """Yield the hops after which the walk can be completed. When `steps` is used up, only the numbers of
+        hops that lead on decide whether it can be."""
         seen = {start, *(hop.target for hop in walked)}
         pages = frozenset.intersection(*(hop.pages for hop in walked)) if walked else frozenset()
         left = wanted - len(walked) - 1

@@ -1,4 +1,4 @@
-"""What a build is expected to take, by stage, before any model is asked.
+"""Estimates what each stage of a build takes, before any model is called.
 
 The numbers of calls follow from the recipe and the documents by assumptions that are stated: of the drafts,
 half pass all checks, and replies are as long as those of the prompts usually are. Token counts are estimated
@@ -54,7 +54,7 @@ class Planned:
 def planned(
     recipe: Recipe, components: Sequence[Component], lacking: Mapping[int, int]
 ) -> dict[str, Planned]:
-    """Return what each stage is expected to take. `lacking` is how many questions are to be made, by their
+    """Return what each stage is expected to take. `lacking` is how many questions are missing, by their
     number of hops; 0 is for those without an answer."""
     sample = components[:200] if components else ()
     size = fmean(len(opening(one)) for one in sample) / CHARACTERS if sample else 0.0

@@ -165,14 +165,14 @@ class BalanceStage(Settings):
     """How the questions of the set are chosen among those that passed."""
 
     spare: float = Field(default=0.2, ge=0, le=2)
-    """So many more questions than are wanted are made where that is possible, as a share, so that there is a
+    """How many more questions than wanted are made where that is possible, as a share, so that there is a
     choice."""
     target: TargetShares = TargetShares()
     """What the set shall consist of. What it is short of at the end is printed."""
 
 
 class Recipe(Settings):
-    """How a question set is made: the models, the stages in order, and what the documents are read with."""
+    """How a question set is made: the models, the stages in order, and how the documents are read."""
 
     model: Generator
     """The model that writes questions and answers."""

@@ -1,7 +1,7 @@
 """The entities that components name and the relations between them, found by a language model.
 
-Nothing is taken on trust: an entity must be named on its page, and a relation must quote words that stand
-there and contain its target.
+Every reply is checked: an entity must be named on its page, and a relation must quote words that stand there
+and contain its target.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def drafted(
     *,
     judged: bool = True,
 ) -> list[tuple[Component, Draft]]:
-    """Return a draft for each component, with the verdicts of the rules. One that the model could not write
-    has the component as its question, and the reason. With `judged`, the model first says whether the
+    """Return a draft for each component, with the verdicts of the rules. A draft that the model could not
+    write shows the component as its question, and the reason. With `judged`, the model first says whether the
     component states something that a question can ask for."""
 
     def asking(component: Component) -> Prompt:
@@ -121,9 +121,9 @@ def rules(draft: Draft, component: Component, language: str = "same") -> list[Ch
 
 def evidence_for(component: Component, quote: str, page: Page, *, seen: bool = False) -> Evidence | None:
     """Return the evidence for words that a component holds: the words as they stand on the page, with their
-    box where it is known; `None` if they do not stand there. What differs in a few characters is put right.
-    Of words that a parser read in a picture alone, or that a model saw in it (`seen`), the evidence is the
-    component, by its box."""
+    box where it is known; `None` if they do not stand there. Words that differ in a few characters are
+    corrected. For words that a parser read in a picture alone, or that a model saw in it (`seen`), the
+    evidence is the component, by its box."""
     found = {"document": component.document, "page": component.page, "modality": component.modality}
     exact = standing(quote, page.text)
     if exact is None:

@@ -59,7 +59,7 @@ def unanswerable(
 
 
 def changed_id(original: Question) -> str:
-    """Return the id of the question without an answer that is made of another."""
+    """Return the id of the unanswerable variant of a question."""
     return f"{original.id}-unanswerable"
 
 

@@ -36,7 +36,7 @@ def updated(
     searches: Searches,
     asker: Asker,
 ) -> Updated:
-    """Return the questions of a set that hold for the documents as they are now."""
+    """Return the questions of a set that are still valid for the documents as they are now."""
     names = _renamed(before, documents)
     before, questions = _with_names(before, names), [_with_new_names(one, names) for one in questions]
     now = states(documents.values())
@@ -80,7 +80,7 @@ def updated(
 
 
 def _renamed(before: Manifest, documents: Mapping[str, Document]) -> dict[str, str]:
-    """Return the new name of each document whose file is there under another name alone."""
+    """Return the new name of each document whose file exists under another name only."""
     new: dict[str, list[str]] = {}
     for name, document in documents.items():
         if name not in before.documents:

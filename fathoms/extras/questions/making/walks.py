@@ -154,7 +154,7 @@ class _Asking:
         return plain_prompt(_SUMMARY.format(document=name, pages="\n\n".join(texts)))
 
     def _a_hop_further(self, walks: Sequence[Walk]) -> list[Walk]:
-        """Lead each walk that is not complete on by the hop that the model chooses."""
+        """Extend each incomplete walk by the hop that the model chooses."""
         open_ = {
             walk: self.finder.choices(walk.hops, walk.start, walk.wanted)
             for walk in walks

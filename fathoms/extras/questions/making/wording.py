@@ -1,5 +1,5 @@
-"""Reading one line, or one question, from the reply of a model that may add labels, quotes and emphasis; and
-which names a text has."""
+"""Reads one line or one question from the reply of a model, which may add labels, quotes and emphasis, and
+finds names in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a question set that was made, or a new version of it beside the one before."""
+"""Writes a question set, or a new version of it beside the earlier one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from fathoms.types import Question
 
 
 def replace_set(path: Path, questions: Sequence[Question], version: int | None = None) -> None:
-    """Write a question set. With `version`, there is one already, of this version, which is copied into the
-    folder of the drafts first. Raises as `write_questions` does."""
+    """Write a question set. `version` is that of the set that exists already, which is copied into the folder
+    of the drafts first. Raises as `write_questions` does."""
     if version is None:
         write_questions(path, questions)
         return

@@ -1,4 +1,4 @@
-"""Reads a file of traces, finds its questions, and makes the records of a run of them."""
+"""Reads a file of traces, finds its questions, and converts them to the records of a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from fathoms.safety.inputs import LARGEST_IMPORT, each_line, parse_json, read_te
 from fathoms.types import HISTORY, Round, Scalar
 
 LONGEST_HISTORY = 20_000
-"""The most characters that are kept of what was said before a question, the last ones."""
+"""How many characters of the conversation before a question are stored at most, from its end."""
 EVERYTHING = Selection()
 _NO_TEXTS = (
     "no question with an answer in this trace: were the texts recorded"
@@ -59,8 +59,8 @@ def read_chosen(
 
 
 def read_traces(path: Path, options: Options, how: Selection = EVERYTHING) -> Imported:
-    """Read the traces of a file: OTLP in JSON, Langfuse, LangSmith or Phoenix, whichever it is; each turn of
-    each trace that is chosen becomes a question with its answer.
+    """Read the traces of a file in the format of OTLP (JSON), Langfuse, LangSmith or Phoenix. Each selected
+    turn of a trace becomes a question with its answer.
 
     What cannot be used is named in a warning with its place, and counted. Raises DataError if the file is
     none of these, or holds no question with an answer.
@@ -184,7 +184,7 @@ def _row(number: int, named: tuple[str, Turn], *, what: str, options: Options) -
 
 
 def _rounds(turn: Turn, first_page: int) -> Callable[[str], tuple[Round, ...]]:
-    """Return the function by which a row makes its rounds: its searches, if there are several."""
+    """Return the function that makes the rounds of a row from its searches, if there are several."""
     searches = turn.searches if len(turn.searches) > 1 else []
     found = [(one.question or "", contexts_of(one.documents, first_page)) for one in searches]
     return lambda name: tuple(
@@ -194,8 +194,8 @@ def _rounds(turn: Turn, first_page: int) -> Callable[[str], tuple[Round, ...]]:
 
 
 def _metadata(turn: Turn) -> Iterator[tuple[str, Scalar]]:
-    """Yield what the question says of its conversation: its id, the number of the turn, and what was said
-    before."""
+    """Yield the metadata about the conversation of a question: its id, the number of the turn, and the
+    messages before."""
     if turn.conversation:
         yield "conversation", turn.conversation
     if turn.conversation or turn.history:

@@ -43,8 +43,9 @@ class Selection:
 
 @dataclass(frozen=True)
 class Selected:
-    """The questions that are imported. `population` says of how many each category is a sample, empty if it
-    is none, and `said` what was left out, one sentence each."""
+    """The questions that are imported. `population` is the number of questions from which each category was
+    sampled, empty without a sample, and `said` has a sentence for each kind of questions that was left
+    out."""
 
     turns: tuple[Turn, ...]
     population: Mapping[str, int] = field(default_factory=dict)
@@ -130,8 +131,8 @@ def _route(turn: Turn, by: str) -> str | None:
 
 
 def _without_duplicates(turns: Sequence[Turn], alike: float) -> list[Turn]:
-    """Return the turns without those whose question is nearly that of an earlier one that stays, which is
-    given their number."""
+    """Return the turns without near duplicates of an earlier question. The turn that stays gets their number
+    in `occurrences`."""
     from fathoms.models import OnnxEmbedder
 
     places = first_alike([turn.question for turn in turns], alike, OnnxEmbedder().embed)
@@ -159,8 +160,8 @@ def first_alike(
 def _standing(vectors: NDArray[float32], alike: float) -> list[int]:
     """Return for each vector of length 1 the place of the one that stands for it.
 
-    Products are made block by block, so that memory does not grow with the number of pairs, and a vector that
-    is found is not compared with later blocks.
+    Products are computed block by block, so that memory does not grow with the number of pairs, and a vector
+    with a match is not compared with later blocks.
     """
     import numpy as np
 

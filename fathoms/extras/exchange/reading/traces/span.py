@@ -73,7 +73,7 @@ class Seen:
 
     @property
     def is_turn(self) -> bool:
-        """Whether the span alone says what was asked and what came of it."""
+        """Whether the span alone has both a question and its answer or failure."""
         has_question = self.question is not None and self.kind in ("answer", "whole")
         return has_question and (self.answer is not None or self.error is not None)
 

@@ -1,4 +1,4 @@
-"""Finds in the spans of a trace what was asked, what was retrieved for it, and what was answered.
+"""Finds in the spans of a trace the questions, what was retrieved for them, and the answers.
 
 A turn is the outermost span that has both a question and an answer (or a failure). Calls to models below it
 are parts of it. Where only calls to models have texts, the last of a trace gives the answer, and an earlier
@@ -40,9 +40,9 @@ class Turn:
 
     @property
     def question(self) -> str:
-        """The question. Where the turn is the call of a model, its prompt may have been made of question and
-        contexts, so the question of a span around it comes first, and then the query of a search if the
-        prompt contains it."""
+        """The question. Where the turn is the call of a model, its prompt may contain question and contexts,
+        so the question of a span around it comes first, and then the query of a search if the prompt contains
+        it."""
         own = self.top.question or ""
         if self.top.kind != "answer":
             return own
@@ -142,7 +142,7 @@ class _Trace:
 
 def turns_of(spans: Iterable[Seen]) -> tuple[list[Turn], list[Seen]]:
     """Return the turns of all traces in the order of time, and the first span of each trace that has parts of
-    a question (a call to a model or a search), but no turn. Embeddings alone are an index that is built."""
+    a question (a call to a model or a search), but no turn. A trace with embeddings alone built an index."""
     traces: defaultdict[str, list[Seen]] = defaultdict(list)
     for span in spans:
         traces[span.trace].append(span)
