@@ -153,9 +153,12 @@ def ngrams(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
     In a long sentence that says the same again and again, as small models do, each counts once.
     """
-    dropped = _hashed(tokens.classes, tokens.owners, _LONGEST_OF_CLASSES, 11, BUCKETS, runs=True)
-    kept = _hashed(tokens.words, tokens.owners, _LONGEST_OF_WORDS, 29, BUCKETS, runs=False)
-    hashes, owners = np.concatenate([dropped[0], kept[0]]), np.concatenate([dropped[1], kept[1]])
+    of_classes = _hashed(tokens.classes, tokens.owners, _LONGEST_OF_CLASSES, 11, BUCKETS, runs=True)
+    of_words = _hashed(tokens.words, tokens.owners, _LONGEST_OF_WORDS, 29, BUCKETS, runs=False)
+    hashes, owners = (
+        np.concatenate([of_classes[0], of_words[0]]),
+        np.concatenate([of_classes[1], of_words[1]]),
+    )
     totals = np.bincount(owners)
     long = _may_loop(hashes, owners, totals)[owners]
     if not long.any():
@@ -183,8 +186,8 @@ def distinct(values: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the distinct values in ascending order; several times faster than `numpy.unique` here."""
     # A stable sort is the faster one of values that come in several runs, each nearly in order.
     ordered: NDArray[np.int64] = np.sort(values, kind="stable")
-    kept: NDArray[np.int64] = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]]
-    return kept
+    unique: NDArray[np.int64] = ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)]]
+    return unique
 
 
 def whole_ngrams(tokens: Tokens, answers: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -246,7 +249,7 @@ def described(lexicon: Lexicon, tokens: Tokens, scores: NDArray[Any]) -> list[Se
         for mask in (classes == _NUMBER, classes == lexicon.guess, *at_begin)
     ]
     limited = np.clip(scores, -_BOUND, _BOUND).tolist()
-    return [Sentence(*values, *marks) for values, *marks in zip(limited, *flags, strict=True)]
+    return [Sentence(*values, *present) for values, *present in zip(limited, *flags, strict=True)]
 
 
 def features(sentences: Sequence[Sentence], characters: int) -> list[float]:

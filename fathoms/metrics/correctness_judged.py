@@ -61,10 +61,10 @@ class CorrectnessJudged(JudgedMetric):
 
     def score(self, facts: Facts) -> Score:
         """Return 1 for a correct answer, 0 for any other, and `None` for one without a verdict."""
-        asked = self.judgements(facts.record, facts.claims)
-        if not asked:
+        judgements = self.judgements(facts.record, facts.claims)
+        if not judgements:
             return self._scored(0, {"judged": "nothing, because there is no answer"})
-        verdict = facts.verdicts.get(asked[0])
+        verdict = facts.verdicts.get(judgements[0])
         grade = grade_of(verdict)
         if verdict is None or grade is None:
             parts: dict[str, float | None] = {"claims": 1, "unjudged": 1, "lowest": 0.0, "highest": 1.0}

@@ -94,11 +94,11 @@ def _answer(facts: Facts) -> str:
 def _correctness(facts: Facts) -> tuple[str, str]:
     """Return whether the answer is right, and by what."""
     for grader in _GRADERS if facts.verdicts or facts.failures else ():
-        for asked in grader.judgements(facts.record, facts.claims):
-            if asked in facts.failures:
+        for judgement in grader.judgements(facts.record, facts.claims):
+            if judgement in facts.failures:
                 return "not graded", JUDGE
-            if asked in facts.verdicts:
-                grade = grade_of(facts.verdicts[asked])
+            if judgement in facts.verdicts:
+                grade = grade_of(facts.verdicts[judgement])
                 return "not graded" if grade is None else _kind(grade, WRONG, CORRECT), JUDGE
     recall = facts.scores.correctness
     return ("not graded", "nothing") if recall is None else (_kind(recall, 0.0, 1.0), PHRASES)

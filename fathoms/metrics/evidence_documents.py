@@ -109,8 +109,8 @@ class EvidenceDocumentInPrompt(EvidenceDocumentStage):
 
     def reached(self, facts: Facts) -> Documents:
         """Return the documents in the prompt."""
-        kept = chunks_in_prompt(facts.record)
-        return None if kept is None else _documents(facts.record, (chunk.document for chunk, _ in kept))
+        chunks = chunks_in_prompt(facts.record)
+        return None if chunks is None else _documents(facts.record, (chunk.document for chunk, _ in chunks))
 
 
 class EvidenceDocumentCombined(EvidenceDocumentStage):

@@ -211,10 +211,10 @@ def _lost_variant(
     """
     known = [stage for stage in STAGES if recalls[stage] is not None]
     drops = [a for a, b in pairwise(known) if (recalls[a] or 0.0) > (recalls[b] or 0.0)]
-    held = found.get(drops[-1]) if drops else None
-    if held is None:
+    texts = found.get(drops[-1]) if drops else None
+    if texts is None:
         return None
-    best = recall_in(held, searchable(question.answers), match, hyphens).variant
+    best = recall_in(texts, searchable(question.answers), match, hyphens).variant
     return None if best is None else question.answers[best]
 
 
@@ -250,15 +250,15 @@ def _missing_from(
     A yes or no is missing from the answer, because no other text says it.
     """
     forms: dict[str, GoldPhrase] = {str(form): form for variant in question.answers for form in variant}
-    known = [(stage, held) for stage in STAGES if (held := found.get(stage)) is not None]
+    known = [(stage, texts) for stage in STAGES if (texts := found.get(stage)) is not None]
     missing: dict[str, Stage] = {}
     for phrase in phrases if known else ():
         form = forms.get(phrase, phrase)
         if isinstance(form, GoldYesNo):
             missing[phrase] = "answer"
             continue
-        holds = [stands_in(held, form, match, hyphens) for _, held in known]
-        last = max((place for place, held in enumerate(holds) if held), default=-1)
+        holds = [stands_in(texts, form, match, hyphens) for _, texts in known]
+        last = max((place for place, is_held in enumerate(holds) if is_held), default=-1)
         missing[phrase] = known[last + 1][0] if last + 1 < len(known) else "answer"
     return missing
 

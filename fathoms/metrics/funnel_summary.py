@@ -44,13 +44,13 @@ def with_funnels(
 
     No funnel is added if only the `answer` stage is known (`known_stages`).
     """
-    made = dict(row)
+    scored = dict(row)
     for profile in PROFILES if set(known_stages) - {"answer"} else ():
-        if score := made.get(profile.name):
+        if score := scored.get(profile.name):
             rule = (profile.match, profile.hyphens_for(record))
             found = funnel(record, score.correctness, score.missed, texts, known_stages, *rule)
-            made[profile.name] = score.model_copy(update={"funnel": found})
-    return made
+            scored[profile.name] = score.model_copy(update={"funnel": found})
+    return scored
 
 
 def summarise_funnels(records: Sequence[RecordFacts], scores: Scores) -> dict[str, RunFunnel]:

@@ -77,15 +77,15 @@ def prompt_pages(record: Record, texts: RunTexts | None) -> Reached:
     found = chunks_in_prompt(record)
     if found is None:
         return None
-    kept: list[Chunk] = []
+    chunks: list[Chunk] = []
     for chunk, is_cut in found:
         if is_cut and len(chunk.pages) > 1:
             shown = _uncut_pages(chunk, _sent(record), texts)
             if shown is None:
                 return None
             chunk = chunk.model_copy(update={"pages": shown})
-        kept.append(chunk)
-    return _covered(record, kept)
+        chunks.append(chunk)
+    return _covered(record, chunks)
 
 
 def chunks_in_prompt(record: Record) -> list[tuple[Chunk, bool]] | None:
@@ -130,9 +130,9 @@ def _uncut_pages(chunk: Chunk, sent: Iterable[Prompt], texts: RunTexts | None) -
     starts = texts.page_starts(chunk.source) if texts else None
     if starts is None:
         return None
-    held = " ".join(one_line(prompt.context) for prompt in sent)
+    texts_sent = " ".join(one_line(prompt.context) for prompt in sent)
     first, *others = chunk.pages
-    return (first, *(page for page in others if page in starts and starts[page] in held))
+    return (first, *(page for page in others if page in starts and starts[page] in texts_sent))
 
 
 def cited_pages(record: Record) -> Reached:

@@ -153,12 +153,12 @@ def listed(reading: Reading, gold: tuple[GoldPhrase, ...], *, abstains: bool = F
     others: set[str] = set()
     written = _items(reading.text)
     for text in [reading.plain] if written is None else written:
-        marked, found = _marked(plain(text), gold)
+        replaced, found = _with_gold_replaced(plain(text), gold)
         right |= found
         if written is None:
-            others.update(_in_prose(marked))
-        elif _FOUND not in marked:
-            others.add(_folded(marked))
+            others.update(_in_prose(replaced))
+        elif _FOUND not in replaced:
+            others.add(_folded(replaced))
     if abstains or (not right and _NONE.search(reading.plain)):
         others.clear()
     return Listed(len(right), frozenset(others - {""}))
@@ -186,8 +186,8 @@ def _said(item: Any) -> str:
     return str(next(iter(item.values()), "") if isinstance(item, dict) else item)
 
 
-def _marked(text: str, gold: tuple[GoldPhrase, ...]) -> tuple[str, set[int]]:
-    """Return a text with a mark in place of each gold item in it, and which items were found."""
+def _with_gold_replaced(text: str, gold: tuple[GoldPhrase, ...]) -> tuple[str, set[int]]:
+    """Return a text with `_FOUND` in place of each gold item in it, and which items were found."""
     folded = fold_text(text, "word")
     places: list[tuple[int, int]] = []
     found: set[int] = set()
@@ -204,10 +204,10 @@ def _marked(text: str, gold: tuple[GoldPhrase, ...]) -> tuple[str, set[int]]:
     return "".join([*pieces, text[done:]]), found
 
 
-def _in_prose(marked: str) -> Iterator[str]:
+def _in_prose(text: str) -> Iterator[str]:
     """Yield the items of prose that are not gold: of sentences that list something, or of one that is all
     there is."""
-    found = sentences(marked) if "\n" not in marked.strip() else [marked]
+    found = sentences(text) if "\n" not in text.strip() else [text]
     several = [one for one in found if _FOUND in one or len(_DIVIDED.split(one)) > 1]
     for sentence in several or found[:1]:
         before, colon, after = sentence.partition(":")

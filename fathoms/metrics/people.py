@@ -84,10 +84,12 @@ def _complete(
     return verdicts
 
 
-def _verdicts(asked: Iterable[Judgement], labels: Mapping[Judged, str]) -> dict[Judgement, Verdict] | None:
+def _verdicts(
+    judgements: Iterable[Judgement], labels: Mapping[Judged, str]
+) -> dict[Judgement, Verdict] | None:
     """Return the labels as verdicts, `None` if any is missing."""
     found = {}
-    for judgement in asked:
+    for judgement in judgements:
         label = labels.get(judged(judgement))
         if label is None:
             return None
@@ -107,16 +109,16 @@ class ByPeople:
         self._labels = labels
         self._values: dict[int, list[float]] = {}
         self._claims: dict[int, Pairs] = {}
-        self._asked: dict[int, str] = {}
+        self._question_ids: dict[int, str] = {}
         self._shares = True
 
     def add(self, number: int, facts: Facts, score: Score) -> None:
         """Add a record, with the number of its question and its score by the judge."""
         if score.value is None:
             return
-        asked = self._metric.judgements(facts.record, facts.claims)
-        if asked:
-            self._asked[number] = facts.record.question.id
+        judgements = self._metric.judgements(facts.record, facts.claims)
+        if judgements:
+            self._question_ids[number] = facts.record.question.id
         for verdicts in self._labels.verdicts(self._metric, facts):
             value = self._metric.of(replace(facts, verdicts=verdicts, failures={}, compared=[])).value
             if value is None:
@@ -175,30 +177,30 @@ class ByPeople:
         drawn = self._with_certain(numbers, labelled, weighted=chances is not None)
         scaled = [(values - ends[0]) / (ends[1] - ends[0]) for values in (people, column.values)]
         micro = _powered(scaled, drawn, [np.arange(len(column))], ends, chances)
-        made: dict[str, object] = {"micro": micro, "overall": micro}
+        more_figures: dict[str, object] = {"micro": micro, "overall": micro}
         if macro:
             places = column.places()
             fewest = min((int(drawn[group].sum()), name) for name, group in places.items())
             if fewest[0] < FEWEST_IN_STRATUM:
-                made["overall"] = None
-                made["why_not_overall"] = (
+                more_figures["overall"] = None
+                more_figures["why_not_overall"] = (
                     f"people have labelled answers to {fewest[0]} questions of {fewest[1]}, and"
                     f" {FEWEST_IN_STRATUM} of every category are needed for the mean of the categories"
                 )
             else:
-                made["overall"] = _powered(scaled, drawn, list(places.values()), ends, chances)
+                more_figures["overall"] = _powered(scaled, drawn, list(places.values()), ends, chances)
         corrected: CorrectedRate | str = "the labelled answers were drawn with different chances"
         if chances is None:
             corrected = self._corrected(numbers, people, column.values, labelled)
         else:
-            made["weighted"] = True
-        made["why_not_corrected" if isinstance(corrected, str) else "corrected"] = corrected
-        return found.model_copy(update=made)
+            more_figures["weighted"] = True
+        more_figures["why_not_corrected" if isinstance(corrected, str) else "corrected"] = corrected
+        return found.model_copy(update=more_figures)
 
     def _sample(self, numbers: Codes) -> tuple[SampleKey | None, set[int]]:
         """Return the sample to which most labelled questions belong, and these; `None` is one in which all
         have the same chance."""
-        drawn = {n: self._labels.drawn(self._asked[n]) for n in map(int, numbers) if n in self._values}
+        drawn = {n: self._labels.drawn(self._question_ids[n]) for n in map(int, numbers) if n in self._values}
         counts = Counter(sample for samples in drawn.values() for sample in samples)
         best = max(counts, key=lambda sample: (counts[sample], sample is None), default=None)
         return best, {number for number, samples in drawn.items() if best in samples}
@@ -208,7 +210,7 @@ class ByPeople:
         if sample is None:
             return 0
         sizes = self._labels.sizes(sample)
-        return sum(self._asked[n] not in sizes for n in map(int, numbers) if n in self._asked)
+        return sum(self._question_ids[n] not in sizes for n in map(int, numbers) if n in self._question_ids)
 
     def _chances(self, numbers: Codes, count: int, sample: SampleKey) -> Values:
         """Return the probability with which each question was among the `count` that were drawn. What nothing
@@ -218,10 +220,14 @@ class ByPeople:
         from fathoms.stats.weighted_sample import chances_of
 
         sizes = self._labels.sizes(sample)
-        asked = [(place, self._asked[n]) for place, n in enumerate(map(int, numbers)) if n in self._asked]
+        judged_questions = [
+            (place, self._question_ids[n])
+            for place, n in enumerate(map(int, numbers))
+            if n in self._question_ids
+        ]
         chances = np.ones(len(numbers))
-        known = chances_of(np.array([sizes[question] for _, question in asked]), count)
-        chances[[place for place, _ in asked]] = known
+        known = chances_of(np.array([sizes[question] for _, question in judged_questions]), count)
+        chances[[place for place, _ in judged_questions]] = known
         return chances
 
     def _with_certain(self, numbers: Codes, labelled: NDArray[bool_], *, weighted: bool) -> NDArray[bool_]:
@@ -231,7 +237,7 @@ class ByPeople:
         drawn for certain."""
         import numpy as np
 
-        certain = [place for place, number in enumerate(numbers) if int(number) not in self._asked]
+        certain = [place for place, number in enumerate(numbers) if int(number) not in self._question_ids]
         share = 1.0 if weighted else float(labelled.sum()) / max(1, len(numbers) - len(certain))
         drawn = labelled.copy()
         drawn[random.Random(0).sample(certain, round(min(share, 1.0) * len(certain)))] = True
@@ -252,16 +258,16 @@ class ByPeople:
             items, pairs = "claims", [self._claims[int(number)] for number in numbers[labelled]]
         else:
             return "the metric is no rate of answers or claims"
-        asked = np.array([int(number) in self._asked for number in numbers], dtype=bool)
-        if not (asked & ~labelled).any():
+        has_judgements = np.array([int(number) in self._question_ids for number in numbers], dtype=bool)
+        if not (has_judgements & ~labelled).any():
             return "people have labelled all answers"
         yes, no = _agreeing(pairs, True), _agreeing(pairs, False)
-        found = corrected_share(judge[asked & ~labelled], yes, no)
+        found = corrected_share(judge[has_judgements & ~labelled], yes, no)
         if found is None:
             return "the judge is no better than chance, or people gave only one of both labels"
         # answers without anything to judge keep their values, in which the judge has no part
-        certain = float(judge[~asked].sum()) / judge.size
-        bounds = {name: certain + asked.mean() * end for name, end in found._asdict().items()}
+        certain = float(judge[~has_judgements].sum()) / judge.size
+        bounds = {name: certain + has_judgements.mean() * end for name, end in found._asdict().items()}
         return CorrectedRate(
             **bounds,
             items=items,

@@ -77,8 +77,8 @@ _ENDS_IN_POINT = re.compile(r"\d[.,]\Z")
 
 
 class Folded(str):
-    """A folded text that remembers how it was written (`raw`), which numbers, dates and expressions are
-    searched for in. It is a `str`, because everything else needs the folded text only."""
+    """A folded text with the text as it was written (`raw`), in which numbers, dates and expressions are
+    searched for. It is a `str`, because everything else needs the folded text only."""
 
     raw: str
 
@@ -90,9 +90,9 @@ class Folded(str):
     @classmethod
     def of(cls, folded: str, raw: str) -> Folded:
         """Return a folded text with the text that it was made of."""
-        made = cls(folded)
-        made.raw = raw
-        return made
+        text = cls(folded)
+        text.raw = raw
+        return text
 
 
 class PhraseRecall(NamedTuple):
@@ -225,10 +225,10 @@ def _best(variants: Iterable[Sequence[GoldPhrase]], stands: Callable[[GoldPhrase
     for index, phrases in enumerate(variants):
         if not phrases:
             continue
-        held = [stands(phrase) for phrase in phrases]
-        value = sum(held) / len(phrases)
+        matches = [stands(phrase) for phrase in phrases]
+        value = sum(matches) / len(phrases)
         if best.variant is None or value > best.value:
-            found, missed = compress(phrases, held), compress(phrases, map(not_, held))
+            found, missed = compress(phrases, matches), compress(phrases, map(not_, matches))
             best = PhraseRecall(value, index, tuple(found), tuple(missed))
     return best
 

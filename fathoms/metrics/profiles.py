@@ -96,17 +96,21 @@ def profile_named(name: str) -> Profile:
 
 
 def headline(
-    data: str | None, asked: str | None = None, configured: Classifier | None = None, *, scored: bool = False
+    data: str | None,
+    requested: str | None = None,
+    configured: Classifier | None = None,
+    *,
+    scored: bool = False,
 ) -> str:
-    """Return the profile that reports show first for a run on the data set with this name: the one that was
-    `asked` for, or the default one.
+    """Return the profile that reports show first for a run on the data set with this name: the
+    `requested` one, or the default one.
 
     Where `paper` is the default one, it is `paper-configured` if the `configured` classifier has exemplars
     or sentence embeddings of its own, and `paper-by-words` if its embedder is not on this machine, unless the
     run is `scored` under `paper` already.
     """
-    if asked or data != "fathoms-rag":
-        return asked or "fathoms"
+    if requested or data != "fathoms-rag":
+        return requested or "fathoms"
     if configured is not None and has_own_exemplars(configured):
         return "paper-configured"
     return "paper" if scored or _has_embedder() else "paper-by-words"

@@ -180,8 +180,8 @@ def default_metrics() -> tuple[Metric, ...]:
     """Return the metrics that are computed for every run; those of retrieval only count where they apply."""
     kinds = built_in("metrics", _OF_EVERY_RUN)
     configs = [from_name(name) or {"kind": name} for name in (*FATHOMS, *RETRIEVAL)]
-    made = [kinds[config["kind"]].model_validate(config) for config in configs]
-    return tuple(one for one in made if isinstance(one, Metric))
+    metrics = [kinds[config["kind"]].model_validate(config) for config in configs]
+    return tuple(one for one in metrics if isinstance(one, Metric))
 
 
 def companions(metrics: Iterable[Metric]) -> tuple[Metric, ...]:

@@ -10,12 +10,12 @@ from fathoms.types import Record
 
 def reading_of(record: Record, keep: Collection[str] = ()) -> Reading:
     """Read the answer of a record; a missing one is empty. The kinds of parts that `keep` or the record names
-    stay in it, and where the question says `reading: raw`, only reasoning is set aside."""
-    kept = SETTABLE if record.question.reading == "raw" else record.keep.union(keep)
+    stay in it. Where the question says `reading: raw`, only reasoning is left out."""
+    kinds = SETTABLE if record.question.reading == "raw" else record.keep.union(keep)
     last = _last[0] if _last else None
-    if last is None or last[0] is not record or last[1] != kept:
+    if last is None or last[0] is not record or last[1] != kinds:
         text = record.answer.text if record.answer else ""
-        last = record, kept, read(text, record.hits, kept)
+        last = record, kinds, read(text, record.hits, kinds)
         _last[:] = [last]
     return last[2]
 

@@ -173,8 +173,8 @@ class Judged:
         row = {}
         for profile, classifier in self._classifiers:
             if isinstance(classifier, JudgedAbstention):
-                asked = classifier.judgements(record, {})
-                verdict = self.by_judge.get(asked[0]) if asked else None
+                judgements = classifier.judgements(record, {})
+                verdict = self.by_judge.get(judgements[0]) if judgements else None
             else:
                 verdict = self.verdicts[profile.abstention].get(_classified(record, profile, self.readings))
             answer_wanted = not (record.only_searched or self.retrieval_only)
@@ -220,8 +220,8 @@ def judge(
             continue
         texts = [_classified(record, profile, readings) for record in answered]
         # If the configured classifier equals the plain one, `new` already has its verdicts.
-        verdicts[rule], made = label_answers(texts, classifier, _Either(new, known or {}))
-        new.update(made)
+        verdicts[rule], labelled = label_answers(texts, classifier, _Either(new, known or {}))
+        new.update(labelled)
     if imported is None:
         imported = any(record.released.keys() & RELEASED_SCORES for record in records)
     return Judged(scoring, profiles, verdicts, readings, by_judge or {}, imported, new, retrieval_only)

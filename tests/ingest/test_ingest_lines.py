@@ -16,7 +16,7 @@ import pytest
 from fathoms.errors import DocumentError
 from fathoms.ingest import Pdfium, PdfParser, PyMuPDF, SentenceChunker, parse_in_child
 from fathoms.ingest.chunkers.boxes import text_boxes
-from fathoms.metrics.marks import marks
+from fathoms.metrics.phrase_places import phrase_places
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.text.joining import join_lines
 from fathoms.types import Document, Element, Page
@@ -157,7 +157,7 @@ def test_lines_join_by_their_script(lines: tuple[str, str], joined: str, kind: s
     assert phrase_recall(text, [[phrase]], "word").value == 1
     kept = read(tmp_path, two_lines(*lines), kind, join_lines=False).pages[0].text
     assert phrase_recall(kept, [[phrase]], "word").value == 1, "the fold finds it, whatever the parser did"
-    (mark,) = marks(kept, [phrase], "word", "both")
+    (mark,) = phrase_places(kept, [phrase], "word", "both")
     assert kept[mark.start : mark.end].replace("\n", "").replace("\u00ad", "").replace(
         "-", ""
     ) == phrase.replace(" ", "")
@@ -198,7 +198,7 @@ def test_boxes_and_places_follow_joined_lines(
     for chunk in SentenceChunker(size=200, overlap=0).chunk(document):
         inside = [box for line, box in zip(lines, boxes, strict=True) if letters(line) in letters(chunk.text)]
         assert set(inside) <= {box.bbox for box in chunk.boxes}
-    ((start, end),) = [(mark.start, mark.end) for mark in marks(joined, [phrase], "word", "both")]
+    ((start, end),) = [(mark.start, mark.end) for mark in phrase_places(joined, [phrase], "word", "both")]
     assert joined[start:end] == phrase
 
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from fathoms.errors import DataError
-from fathoms.metrics.marks import marks
+from fathoms.metrics.phrase_places import phrase_places
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.types import Question
 
@@ -140,9 +140,9 @@ def test_a_slow_expression_is_refused_and_not_scored():
 
 def test_marks_stand_where_the_form_was_found():
     text = "In all, the **tower** is forty-one and a half metres tall."
-    (mark,) = marks(text, variants(TOWER)[0], "word", "both")
+    (mark,) = phrase_places(text, variants(TOWER)[0], "word", "both")
     assert text[mark.start : mark.end] == "forty-one and a half metres"
-    (near,) = marks(text, variants({"near": ["tower", 41.5]})[0], "word", "both")
+    (near,) = phrase_places(text, variants({"near": ["tower", 41.5]})[0], "word", "both")
     assert text[near.start : near.end] == "tower** is forty-one and a half"
 
 

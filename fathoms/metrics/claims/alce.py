@@ -85,21 +85,21 @@ class CitationMetric(CitesPostHoc, ReleasedMetric):
         """Each sentence that cites something against all its sources; against each where a judge cannot read
         them together."""
         return [
-            asked
+            judgement
             for sentence in sourced(record, claims, self.adds_by)
             if sentence.sources and not sentence.unknown
-            for asked in _first(sentence)
+            for judgement in _first(sentence)
         ]
 
     def further(self, record: Record, claims: ClaimsOf, verdicts: _Verdicts) -> Sequence[Judgement]:
         """Of each sentence that its sources entail together, each source by itself, and where one does not
         entail it, the others without it."""
         return [
-            asked
+            judgement
             for sentence in sourced(record, claims, self.adds_by)
             if len(sentence.sources) > 1 and _joint(sentence, verdicts)
             for at in range(len(sentence.sources))
-            for asked in _of_citation(sentence, at, verdicts)
+            for judgement in _of_citation(sentence, at, verdicts)
         ]
 
     def score(self, facts: Facts) -> Score:

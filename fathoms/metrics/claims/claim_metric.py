@@ -64,7 +64,7 @@ class ClaimMetric(JudgedMetric):
         """All judgements of the grids; none where a text was not split."""
         if any(text not in claims for text in self.texts(record)):
             return ()
-        return list(chain.from_iterable(grid.asked for grid in self.grids(record, claims)))
+        return list(chain.from_iterable(grid.all_judgements for grid in self.grids(record, claims)))
 
     @abstractmethod
     def grids(self, record: Record, claims: ClaimsOf) -> Sequence[Grid]:

@@ -82,7 +82,7 @@ def _row(claim: Claim, premises: tuple[Premise, ...], decided: Decided, failures
     if claim.sentence is not None:
         row["sentence"] = claim.sentence
     if row["label"] == "failed":
-        failed = [failures[asked] for one in premises if (asked := one.judges(claim)) in failures]
+        failed = [failures[judgement] for one in premises if (judgement := one.judges(claim)) in failures]
         if failed:
             row["why"] = f"{failed[0].kind}: {failed[0].message}"
     return row

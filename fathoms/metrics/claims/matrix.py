@@ -37,7 +37,7 @@ class Grid:
 
     @cached_property
     def judgements(self) -> tuple[tuple[Judgement, ...], ...]:
-        """What the judge is asked: for each claim, one judgement for each premise."""
+        """The judgements of each claim, one for each premise."""
         premises = [(premise.text, premise.image) for premise in self.premises]
         return tuple(
             tuple([Judgement(claim.text, text, claim.context, image) for text, image in premises])
@@ -45,18 +45,18 @@ class Grid:
         )
 
     @cached_property
-    def asked(self) -> tuple[Judgement, ...]:
+    def all_judgements(self) -> tuple[Judgement, ...]:
         """All judgements, claim by claim."""
         return tuple(chain.from_iterable(self.judgements))
 
     def judged(self, verdicts: Mapping[Judgement, Verdict]) -> Matrix:
         """Return the matrix of the verdicts that are there."""
-        kept = self._last
-        if kept is None or kept[0] is not verdicts:  # several metrics ask for the same
+        last = self._last
+        if last is None or last[0] is not verdicts:  # several metrics ask for the same
             found = tuple([tuple(map(verdicts.get, row)) for row in self.judgements])
-            kept = verdicts, Matrix(self.claims, self.premises, found, self.of, self.by)
-            object.__setattr__(self, "_last", kept)
-        return kept[1]
+            last = verdicts, Matrix(self.claims, self.premises, found, self.of, self.by)
+            object.__setattr__(self, "_last", last)
+        return last[1]
 
 
 @dataclass(frozen=True)

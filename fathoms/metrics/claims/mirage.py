@@ -64,9 +64,9 @@ class Mirage(ReleasedMetric):
     @property
     def name(self) -> str:
         """The kind, with a mark for each option that changes what is counted."""
-        return "-".join([super().name, *self._marks()])
+        return "-".join([super().name, *self._suffixes()])
 
-    def _marks(self) -> list[str]:
+    def _suffixes(self) -> list[str]:
         return ["weighted"] if self.weights else []
 
     @property
@@ -138,8 +138,8 @@ class _OfSources(Mirage):
     """The sources of a question: the pages of its gold evidence, or all pages of its files
     (`NAME-of-files`)."""
 
-    def _marks(self) -> list[str]:
-        return [*(["of-files"] if self.sources == "files" else []), *super()._marks()]
+    def _suffixes(self) -> list[str]:
+        return [*(["of-files"] if self.sources == "files" else []), *super()._suffixes()]
 
     def lacks(self, record: Record) -> str | None:
         """Return what the record lacks, the places of sources included."""
@@ -178,8 +178,8 @@ class _Infers(_OfSources):
     """Whether a claim is compared with each source by itself, or with all of them in one judgement, which
     finds what follows from several sources together (`NAME-multi`)."""
 
-    def _marks(self) -> list[str]:
-        return [*(["multi"] if self.inference == "multi" else []), *super()._marks()]
+    def _suffixes(self) -> list[str]:
+        return [*(["multi"] if self.inference == "multi" else []), *super()._suffixes()]
 
     def by(self, sources: str) -> str:
         """Return what claims are compared with, as `Grid.by` names it."""
@@ -219,8 +219,8 @@ class InfoR(_OfSources):
     """Whether only claims count that a gold source supports, as in the released numbers
     (`mirage.info-r-attested`)."""
 
-    def _marks(self) -> list[str]:
-        return [*(["attested"] if self.attested else []), *super()._marks()]
+    def _suffixes(self) -> list[str]:
+        return [*(["attested"] if self.attested else []), *super()._suffixes()]
 
     def lacks(self, record: Record) -> str | None:
         """Return what the record lacks; sources are only needed to find the attested claims."""
@@ -253,8 +253,8 @@ class _Cites(_OfSources):
     embed: Embedder = Field(default=LexicalEmbedder(), validate_default=True)
     """The embedder that finds the nearest source for `cite: post-hoc`."""
 
-    def _marks(self) -> list[str]:
-        return [*(["post-hoc"] if self.cite == "post-hoc" else []), *super()._marks()]
+    def _suffixes(self) -> list[str]:
+        return [*(["post-hoc"] if self.cite == "post-hoc" else []), *super()._suffixes()]
 
     def identity(self) -> dict[str, Any]:
         """Extend the identity by that of the embedder."""
@@ -311,8 +311,8 @@ class _CiteP(_Cites):
     """Whose citations count for a claim that the answer states several times: those of the first sentence, as
     in the release, or those of all of them (`NAME-any-mention`)."""
 
-    def _marks(self) -> list[str]:
-        return [*(["any-mention"] if self.mentions == "any" else []), *super()._marks()]
+    def _suffixes(self) -> list[str]:
+        return [*(["any-mention"] if self.mentions == "any" else []), *super()._suffixes()]
 
     def cited(self, record: Record, claims: Sequence[Claim]) -> dict[Claim, tuple[Source, ...]]:
         """Return the sources that each claim cites; a claim that occurs again is listed once, as it is first
@@ -524,8 +524,8 @@ class CiteR(_Cites):
             for source, attests in zip(readable, row, strict=True):
                 holds: Truth = False if source not in sentences else attests
                 if holds:
-                    asked = Grid((claim,), (_said(source, sentences[source]),), *_BY_CITING)
-                    facts.compared.append(found := asked.judged(facts.verdicts))
+                    grid = Grid((claim,), (_said(source, sentences[source]),), *_BY_CITING)
+                    facts.compared.append(found := grid.judged(facts.verdicts))
                     (holds,) = found.supported
                 pairs.append((holds, quality[source]))
             reachable = [quality[one] for one, holds in zip(readable, row, strict=True) if holds is not False]
@@ -550,20 +550,20 @@ class _F1(Mirage):
     def reading(self, documents: Mapping[str, Document]) -> Self:
         """Return the metric with the parsed documents of the run, also in precision and recall."""
         changed = super().reading(documents)
-        changed._parts = changed._made()
+        changed._parts = changed._build_parts()
         return changed
 
     @property
     def parts(self) -> tuple[Mirage, Mirage]:
         """Precision and recall with the options of this metric."""
-        return self._parts or self._made()
+        return self._parts or self._build_parts()
 
     @property
     def halves(self) -> Mapping[str, str]:
         """The names of the precision and the recall that the mean joins."""
         return {name: part.name for name, part in zip(("precision", "recall"), self.parts, strict=True)}
 
-    def _made(self) -> tuple[Mirage, Mirage]:
+    def _build_parts(self) -> tuple[Mirage, Mirage]:
         precision, recall = (
             part.model_validate(
                 {name: getattr(self, name) for name in part.model_fields if name in self._shared()}

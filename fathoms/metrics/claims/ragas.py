@@ -159,10 +159,10 @@ class ContextRelevance(JudgedMetric):
 
     def score(self, facts: Facts) -> Score:
         """Return the share of sentences; `None` if no text was retrieved."""
-        asked = self.judgements(facts.record, facts.claims)
-        if not asked:
+        judgements = self.judgements(facts.record, facts.claims)
+        if not judgements:
             return Score(metric=self.name, value=None, n=0, why={"lacks": "retrieved texts"})
-        rows = [_sentences(one, facts.verdicts.get(one)) for one in asked]
+        rows = [_sentences(one, facts.verdicts.get(one)) for one in judgements]
         shares = [sum(holds is True for _, holds in row) / len(row) for row in rows if _is_judged(row)]
         relevant = [
             {"claim": sentence, "label": f"retrieved text {number}"}
@@ -175,9 +175,9 @@ class ContextRelevance(JudgedMetric):
         return score.model_copy(update={"parts": {**score.parts, "mean of sources": mean(shares)}})
 
 
-def _sentences(asked: Judgement, verdict: Verdict | None) -> list[tuple[str, Truth]]:
+def _sentences(judgement: Judgement, verdict: Verdict | None) -> list[tuple[str, Truth]]:
     """Return each sentence of a source and whether it is relevant; `None` for those that were not judged."""
-    found = sentences(asked.premise)
+    found = sentences(judgement.premise)
     if verdict is None or verdict.relevant is None:
         return [(sentence, None) for sentence in found]
     shown = len(found) if verdict.shown is None else verdict.shown
@@ -251,10 +251,10 @@ class AnswerRelevance(JudgedMetric):
 
     def score(self, facts: Facts) -> Score:
         """Return the mean cosine of the question and those generated from the answer."""
-        asked = self.judgements(facts.record, facts.claims)
-        if not asked or (facts.scores.abstained and not self.released):
+        judgements = self.judgements(facts.record, facts.claims)
+        if not judgements or (facts.scores.abstained and not self.released):
             return Score(metric=self.name, value=None, n=0, why={"answer": "none, or an abstention"})
-        verdict = facts.verdicts.get(asked[0])
+        verdict = facts.verdicts.get(judgements[0])
         if verdict is None or verdict.questions is None:
             parts: dict[str, float | None] = {"items": 1, "unjudged": 1, "lowest": -1.0, "highest": 1.0}
             return Score(metric=self.name, value=None, n=0, parts=parts, why={"lacks": "a verdict"})

@@ -49,7 +49,7 @@ def places(form: GoldPhrase, text: str, phrase: Finder) -> Iterator[Place]:
         case GoldList():
             found = [list(places(part, text, phrase)) for part in form.list]
             if sum(map(bool, found)) >= (form.at_least or len(found)):
-                yield from (place for held in found for place in held)
+                yield from (place for of_part in found for place in of_part)
 
 
 def _expression(form: GoldRegex, text: str) -> Iterator[Place]:
@@ -83,7 +83,7 @@ def is_slow(form: GoldRegex) -> bool:
 
 def _near(found: Sequence[Sequence[Place]], text: str, within: int) -> Iterator[Place]:
     """Yield the shortest stretches that hold one place of every part and at most `within` other words."""
-    ordered = sorted((start, end, part) for part, held in enumerate(found) for start, end in held)
+    ordered = sorted((start, end, part) for part, of_part in enumerate(found) for start, end in of_part)
     words = [match.start() for match in _WORD.finditer(text)] if all(found) else []
     latest: dict[int, Place] = {}
     for start, end, part in ordered:

@@ -63,14 +63,14 @@ class QualityMetric(JudgedMetric):
         self, record: Record, claims: Mapping[tuple[str, str], tuple[Claim, ...]]
     ) -> Sequence[Judgement]:
         """Return the answer against the gold answer; nothing for an answer that has the grade 0 anyway."""
-        asked = graded_answer(record)
-        return [asked] if asked.claim.strip() or _came_graded(record) else ()
+        judgement = graded_answer(record)
+        return [judgement] if judgement.claim.strip() or _came_graded(record) else ()
 
     def score(self, facts: Facts) -> Score:
         """Return the mean of the grades that were given; `None` without any."""
-        asked = self.judgements(facts.record, facts.claims)
-        verdict = facts.verdicts.get(asked[0]) if asked else None
-        given = [self._grade(verdict, name) if asked else 0.0 for name in self.grades]
+        judgements = self.judgements(facts.record, facts.claims)
+        verdict = facts.verdicts.get(judgements[0]) if judgements else None
+        given = [self._grade(verdict, name) if judgements else 0.0 for name in self.grades]
         known = [one for one in given if one is not None]
         open_, size = len(given) - len(known), len(given)
         value = sum(known) / len(known) if known else None

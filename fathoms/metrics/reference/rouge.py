@@ -96,11 +96,11 @@ def common_length(one: Sequence[str], other: Sequence[str]) -> int:
     places: dict[str, int] = {}
     for at, word in enumerate(one):
         places[word] = places.get(word, 0) | 1 << at
-    every = kept = (1 << len(one)) - 1
+    every = bits = (1 << len(one)) - 1
     for word in other:
-        matched = kept & places.get(word, 0)
-        kept = ((kept + matched) | (kept - matched)) & every
-    return len(one) - kept.bit_count()
+        matched = bits & places.get(word, 0)
+        bits = ((bits + matched) | (bits - matched)) & every
+    return len(one) - bits.bit_count()
 
 
 @lru_cache(maxsize=100_000)

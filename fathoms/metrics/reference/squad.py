@@ -20,8 +20,8 @@ _SOURCE = "SQuAD, Rajpurkar et al. 2016"
 
 def normalised(text: str) -> str:
     """Return the text as SQuAD's evaluation compares it."""
-    kept = "".join(letter for letter in text.lower() if letter not in string.punctuation)
-    return " ".join(_ARTICLES.sub(" ", kept).split())
+    letters = "".join(letter for letter in text.lower() if letter not in string.punctuation)
+    return " ".join(_ARTICLES.sub(" ", letters).split())
 
 
 class ExactMatch(ReferenceMetric):

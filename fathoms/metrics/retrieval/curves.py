@@ -125,15 +125,15 @@ class Curves:
         most = rows["characters"][with_text].max(initial=0) / per_token
 
         def points(
-            kept: NDArray[np.bool_], key: str, by: str, limits: Mapping[int, float]
+            selected: NDArray[np.bool_], key: str, by: str, limits: Mapping[int, float]
         ) -> tuple[CurvePoint, ...]:
-            """The points of a curve: recall within each limit, over the records that are `kept`."""
-            means = _Means(self._questions, rows["question"][kept])
+            """The points of a curve: recall within each limit, over the `selected` records."""
+            means = _Means(self._questions, rows["question"][selected])
             found = []
             for name, limit in limits.items():
                 inside = places["row"][places[by] <= limit]
-                counts = np.bincount(inside, minlength=len(kept))[kept]
-                found.append(means.of(counts / rows["gold"][kept], {key: name}))
+                counts = np.bincount(inside, minlength=len(selected))[selected]
+                found.append(means.of(counts / rows["gold"][selected], {key: name}))
             return tuple(found)
 
         budgets = {tokens: tokens * per_token for tokens in TOKENS if tokens < 2 * most}

@@ -46,15 +46,15 @@ def layout_recall(gold: Iterable[GoldBox], chunks: Iterable[Chunk], *, added: bo
 
     With `added`, it is that of `added_recall`.
     """
-    held = [placed for chunk in chunks for placed in boxes_of(chunk)]
+    retrieved = [placed for chunk in chunks for placed in boxes_of(chunk)]
     if added:
-        return added_recall(list(gold), held)
+        return added_recall(list(gold), retrieved)
     by_page: dict[Place, list[Box]] = {}
     for place, box in gold:
         by_page.setdefault(place, []).append(box)
     whole = sum(map(area, by_page.values()))
     covered = sum(
-        overlap(boxes, [box for page, box in held if page == place]) for place, boxes in by_page.items()
+        overlap(boxes, [box for page, box in retrieved if page == place]) for place, boxes in by_page.items()
     )
     return covered / whole if whole else None
 
@@ -73,21 +73,21 @@ def ranked_boxes(gold: Sequence[GoldBox], chunks: Iterable[Chunk]) -> list[GoldB
     A gold box is found by the first chunk with which at least half of its area (`FOUND`) is covered. A chunk
     that only covers boxes that are found already takes no place, as a second chunk of a page takes none.
     """
-    held: dict[Place, list[Box]] = {}
+    covered: dict[Place, list[Box]] = {}
     found: list[GoldBox | str] = []
     for chunk in chunks:
         own = boxes_of(chunk)
         again = False
         new = []
         for place, box in own:
-            held.setdefault(place, []).append(box)
+            covered.setdefault(place, []).append(box)
         for one in gold:
             place, box = one
             if not any(page == place and overlap([box], [other]) for page, other in own):
                 continue
             if one in found:
                 again = True
-            elif overlap([box], held[place]) >= FOUND * area([box]):
+            elif overlap([box], covered[place]) >= FOUND * area([box]):
                 new.append(one)
         found += new or ([] if again else [chunk.id])
     return found

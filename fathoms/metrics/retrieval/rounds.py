@@ -37,7 +37,7 @@ class _ByRound(Metric):
         """Return the values by round, which are pooled apart."""
         return {name: value for name, value in score.parts.items() if value is not None}
 
-    def _made(self, after: list[float]) -> Score:
+    def _score_of(self, after: list[float]) -> Score:
         """Return the score, given the value after each round."""
         shown = islice(chain(after, repeat(after[-1])), self.rounds)
         parts: dict[str, float | None] = {f"round {at}": value for at, value in enumerate(shown, start=1)}
@@ -60,7 +60,7 @@ class RecallByRound(_ByRound):
     def score(self, facts: Facts) -> Score:
         """Return the recall after all rounds, and after each."""
         gold = facts.record.question.gold_pages
-        return self._made([len(found & gold) / len(gold) for found in _found(facts.record)])
+        return self._score_of([len(found & gold) / len(gold) for found in _found(facts.record)])
 
 
 class CallsByRound(_ByRound):
@@ -79,7 +79,9 @@ class CallsByRound(_ByRound):
 
     def score(self, facts: Facts) -> Score:
         """Return the number of calls of all rounds, and up to each."""
-        return self._made([float(sum_) for sum_ in accumulate(one.calls or 0 for one in facts.record.rounds)])
+        return self._score_of(
+            [float(sum_) for sum_ in accumulate(one.calls or 0 for one in facts.record.rounds)]
+        )
 
 
 def _found(record: Record) -> Iterator[set[Place]]:

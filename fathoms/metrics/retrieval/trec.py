@@ -87,7 +87,7 @@ def _in_trec_eval(measure: Measure) -> Any:
     """Return the measure of ir-measures. RR has no cut in the provider: `_cut` makes it."""
     import ir_measures
 
-    made = {
+    base = {
         "hit": ir_measures.Success,
         "recall": ir_measures.R,
         "precision": ir_measures.P,
@@ -96,7 +96,7 @@ def _in_trec_eval(measure: Measure) -> Any:
         "map": ir_measures.AP,
         "r-precision": ir_measures.Rprec,
     }[measure.kind]
-    return made if measure.k is None or measure.kind == "mrr" else made @ measure.k
+    return base if measure.k is None or measure.kind == "mrr" else base @ measure.k
 
 
 def _cut(measure: Measure, value: float) -> float:

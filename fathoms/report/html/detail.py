@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from fathoms.answers import Reading
 from fathoms.errors import StoreError
-from fathoms.metrics.marks import Mark, marks, marks_in_answer
+from fathoms.metrics.phrase_places import PhrasePlace, phrase_places, places_in_answer
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.metrics.profiles import PROFILES, SCORER_HYPHENS, Profile
 from fathoms.metrics.stages import STAGES
@@ -192,7 +192,7 @@ def _repeat(
 ) -> Json:
     """Return one answer or failure with its scores, retrieved texts and prompt."""
     match, hyphens = rule_of(of.profile, repeat)
-    marker: Marker = partial(marks, phrases=phrases, match=match, hyphens=hyphens)
+    marker: Marker = partial(phrase_places, phrases=phrases, match=match, hyphens=hyphens)
     answer, scores, hits = repeat.answer or Reply(text=""), repeat.under(of.profile), repeat.hits
     cited, error = repeat.citations, repeat.error
     reading = read_answer(repeat, question, of.figures)
@@ -245,9 +245,11 @@ def _repeat(
     }
 
 
-def _highlights(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens, text: str) -> list[Mark]:
+def _highlights(
+    reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens, text: str
+) -> list[PhrasePlace]:
     """Return the places of the phrases in the beginning of an answer."""
-    found = marks_in_answer(reading, phrases, hyphens) if len(reading.raw) <= MARKED else []
+    found = places_in_answer(reading, phrases, hyphens) if len(reading.raw) <= MARKED else []
     return [mark for mark in found if mark.end <= len(text)]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fathoms.metrics.marks import marks
+from fathoms.metrics.phrase_places import phrase_places
 from fathoms.metrics.phrase_recall import Hyphens, Match
 from fathoms.pdf.thumbnails import Word
 from fathoms.types import GoldPhrase
@@ -88,7 +88,7 @@ class PageText:
         from bisect import bisect_right
 
         found: dict[int, list[int]] = {}
-        for start, end, number in marks(self.text, phrases, match, hyphens):
+        for start, end, number in phrase_places(self.text, phrases, match, hyphens):
             first, last = bisect_right(self._ends, start), bisect_right(self._ends, end - 1)
             found.setdefault(number, []).extend(range(first, last + 1))
         return {number: self._boxes(words) for number, words in found.items()}

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
-from fathoms.metrics.marks import Mark
+from fathoms.metrics.phrase_places import PhrasePlace
 
 POOLED = 100
 """Texts with at least this many characters are stored in the pool."""
@@ -22,7 +22,7 @@ MARKED = 1_000_000
 """Phrases are marked in this many characters of a text: searching takes 100 bytes a character."""
 _UNFIT = re.compile(r"[\x00\ud800-\udfff]")
 
-Marker = Callable[[str], Sequence[Mark]]
+Marker = Callable[[str], Sequence[PhrasePlace]]
 Aside = tuple[int, int, str]
 """A place in an answer that is no part of what it says, and its kind."""
 
@@ -59,7 +59,7 @@ def units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def in_units(text: str, spans: Sequence[Mark | Aside]) -> list[list[Any]]:
+def in_units(text: str, spans: Sequence[PhrasePlace | Aside]) -> list[list[Any]]:
     """Convert the places of marks, or of what is set aside, to UTF-16 code units."""
     if not spans or text.isascii() or max(text) <= "\uffff":  # each character is one code unit
         return [list(mark) for mark in spans]

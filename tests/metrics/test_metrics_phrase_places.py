@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fathoms.answers import read
-from fathoms.metrics.marks import marks, marks_in_answer
+from fathoms.metrics.phrase_places import phrase_places, places_in_answer
 from fathoms.metrics.phrase_recall import Hyphens, Match, phrase_recall
 from fathoms.text.folding import fold_plain, fold_words, trace_plain, trace_words
 
@@ -37,12 +37,12 @@ TEXTS = st.text(
     ],
 )
 def test_words_are_marked_as_they_are_written(text: str, phrase: str, held: list[str]) -> None:
-    assert [text[start:end] for start, end, _ in marks(text, [phrase], "word", "both")] == held
+    assert [text[start:end] for start, end, _ in phrase_places(text, [phrase], "word", "both")] == held
 
 
 def test_substrings_are_marked_where_lower_case_is_longer() -> None:
     text = "İİ CNNs and cnn-like"
-    found = marks(text, ["cnn", "and"], "substring", "both")
+    found = phrase_places(text, ["cnn", "and"], "substring", "both")
     assert [(text[start:end], number) for start, end, number in found] == [("CNN", 0), ("and", 1), ("cnn", 0)]
 
 
@@ -58,17 +58,17 @@ def test_substrings_are_marked_where_lower_case_is_longer() -> None:
     ],
 )
 def test_phrases_are_marked_in_the_raw_answer(answer: str, phrase: str, held: list[str]) -> None:
-    found = marks_in_answer(read(answer), [phrase], "both")
+    found = places_in_answer(read(answer), [phrase], "both")
     assert [answer[start:end].strip("*") for start, end, _ in found] == [one.strip("*") for one in held]
 
 
 def test_the_same_place_is_marked_once() -> None:
-    assert marks("it is 1,130 °C", ["1,130", "1130"], "word", "both") == [(6, 11, 0)]
+    assert phrase_places("it is 1,130 °C", ["1,130", "1130"], "word", "both") == [(6, 11, 0)]
 
 
 def test_a_hyphenated_phrase_is_nowhere_where_hyphens_fold_in_the_answer_alone() -> None:
-    assert marks("a well-known fact", ["well-known"], "substring", "both") == [(2, 12, 0)]
-    assert marks("a well-known fact", ["well-known"], "substring", "answer") == []
+    assert phrase_places("a well-known fact", ["well-known"], "substring", "both") == [(2, 12, 0)]
+    assert phrase_places("a well-known fact", ["well-known"], "substring", "answer") == []
 
 
 @given(TEXTS, st.booleans())
@@ -90,4 +90,4 @@ def test_a_phrase_is_marked_exactly_where_it_is_counted(
     text = f"{text} {phrases[0]} {text}"
     for phrase in phrases:
         counted = phrase_recall(text, [[phrase]], match, hyphens).value == 1
-        assert bool(marks(text, [phrase], match, hyphens)) == counted
+        assert bool(phrase_places(text, [phrase], match, hyphens)) == counted

@@ -12,7 +12,7 @@ from fathoms.text.tracing import Traced
 from fathoms.types import GoldPhrase, GoldYesNo
 
 
-class Mark(NamedTuple):
+class PhrasePlace(NamedTuple):
     """A place in a text: `text[start:end]` is the phrase with the index `phrase`."""
 
     start: int
@@ -20,11 +20,13 @@ class Mark(NamedTuple):
     phrase: int
 
 
-def marks(text: str, phrases: Sequence[GoldPhrase], match: Match, hyphens: Hyphens) -> list[Mark]:
+def phrase_places(
+    text: str, phrases: Sequence[GoldPhrase], match: Match, hyphens: Hyphens
+) -> list[PhrasePlace]:
     """Return the places of all phrases, from left to right.
 
     A place that several phrases share belongs to the first of them. Phrases are found by the rules of
-    `phrase_recall`: a phrase has a mark if and only if it counts as found, except for phrases that are empty
+    `phrase_recall`: a phrase has a place if and only if it counts as found, except for phrases that are empty
     after folding, and for yes and no, which no place stands for.
     """
     folded = _folded(text, match)
@@ -33,10 +35,10 @@ def marks(text: str, phrases: Sequence[GoldPhrase], match: Match, hyphens: Hyphe
         if not isinstance(phrase, GoldYesNo):
             for place in written_places(folded, phrase, match, hyphens):
                 found.setdefault(place, number)
-    return sorted(Mark(*place, number) for place, number in found.items())
+    return sorted(PhrasePlace(*place, number) for place, number in found.items())
 
 
-def marks_in_answer(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens) -> list[Mark]:
+def places_in_answer(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hyphens) -> list[PhrasePlace]:
     """Return the places in the raw answer of all phrases that `reading_recall` finds, from left to right."""
     texts = ReadTexts(reading, hyphens)
     found: dict[tuple[int, int], int] = {}
@@ -49,7 +51,7 @@ def marks_in_answer(reading: Reading, phrases: Sequence[GoldPhrase], hyphens: Hy
                 for start, end in places:
                     found.setdefault(traced.span(start, end), number)
                 break
-    return sorted(Mark(*place, number) for place, number in found.items())
+    return sorted(PhrasePlace(*place, number) for place, number in found.items())
 
 
 def _in_raw(reading: Reading, text: str) -> Traced:
