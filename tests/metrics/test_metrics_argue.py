@@ -159,7 +159,7 @@ def test_f1_is_macro_over_topics_and_micro_over_pooled_counts() -> None:
             pool.add(one.question, score(metric, one))
         figures[metric.name] = pool.figures(JudgedBy("a judge", "")).plain()
         other = Pool(metric)
-        other.extend(pool.state(), [other._asked.number(one.question) for one in (record(ANSWER), big)])
+        other.extend(pool.state(), [other._questions.number(one.question) for one in (record(ANSWER), big)])
         if metric is micro:
             assert other.figures().overall == pool.figures().overall
     precision, recall = (1 + 1) / (5 + 1), (2 + 0) / (3 + 1)

@@ -200,7 +200,7 @@ def pooled(metric: Metric, records: list[Record]) -> dict:
     pool, other = Pool(metric), Pool(metric)
     for one in records:
         pool.add(one.question, metric.of(Facts(one, RecordScore())))
-    other.extend(pool.state(), [other._asked.number(one.question) for one in records])
+    other.extend(pool.state(), [other._questions.number(one.question) for one in records])
     assert other.figures() == pool.figures()
     return pool.figures().plain()
 
