@@ -98,6 +98,16 @@ def test_two_readings_make_a_table_that_people_mend_and_questions_follow(tmp_pat
     (question,) = read_questions(tmp_path / "sums.json").questions
     assert question.reference == "660 m3/h, the sum of Alder 180 m3/h, Birch 50 l/s, Cedar 300 m3/h."
     assert question.gold_pages == {(name, page) for name in ("a.pdf", "b.pdf", "c.pdf") for page in (1, 2)}
+    (tmp_path / "facts.csv").write_text(text.replace("flow,300", "flow,310"))
+    said = project.fathoms("questions", "edit", "facts.csv", "--questions", "sums.json", "--summary")
+    changed = (
+        f"sum-01: {question.reference} -> 670 m3/h, the sum of Alder 180 m3/h, Birch 50 l/s, Cedar 310 m3/h."
+    )
+    assert changed in " ".join(said.stdout.split())
+    updated = project.fathoms("questions", "from-facts", "facts.csv", "--out", "sums.json", "--update")
+    assert (updated.returncode, changed in " ".join(updated.stdout.split())) == (0, True)
+    (now,) = read_questions(tmp_path / "sums.json").questions
+    assert (now.id, now.reference[:8]) == ("sum-01", "670 m3/h")
 
 
 def test_a_server_that_honours_the_schema_gives_the_same_table_with_proposed_fields(tmp_path: Path) -> None:

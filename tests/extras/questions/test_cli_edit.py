@@ -29,9 +29,9 @@ def path(project: Project) -> Path:
 
 
 @contextmanager
-def served(project: Project, person: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def served(project: Project, person: str, *named: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command, and the address of its page."""
-    command = ["questions", "edit", "set.jsonl", "pdfs", "--as", person, "--no-browser"]
+    command = ["questions", "edit", *(named or ("set.jsonl", "pdfs")), "--as", person, "--no-browser"]
     with project.start(*command, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout
@@ -157,3 +157,56 @@ def drag(page: Any) -> None:
     page.mouse.move(left + width / 4, top + height / 8)
     page.mouse.move(left + width / 2, top + height / 5)
     page.mouse.up()
+
+
+FACTS = f"""\
+document,page,field,value,unit,check
+varn.pdf,1,tower,Varn,,
+varn.pdf,1,height,41.5,m,
+varn.pdf,1,colour,"{HOSTILE.replace('"', "'")}",,
+varn.pdf,2,depth,14,m,differs: 41.5 m
+"""
+
+
+def test_a_table_of_facts_is_mended_in_chromium(project: Project, browser: Any) -> None:
+    """By keyboard: the row in doubt comes first and is mended, another one is marked as checked, a third
+    deleted and the deletion undone."""
+    table = project.path / "facts.csv"
+    table.write_text(FACTS)
+    wrong: list[str] = []
+    with served(project, "ann", "facts.csv", "pdfs") as (_, address):
+        page = browser.new_page(viewport={"width": 1400, "height": 1000})
+        page.on("console", lambda said: wrong.append(said.text))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: wrong.append(dialog.message))
+        page.on(
+            "request", lambda one: None if one.url.startswith((address, "data:")) else wrong.append(one.url)
+        )
+        page.goto(address)
+        page.wait_for_selector(".sheet img")
+        assert page.locator("#heading").inner_text() == "depth varn.pdf"
+        assert "differs: 41.5 m" in page.locator(".complaint").inner_text()
+        page.keyboard.press("e")
+        page.keyboard.type("41.5")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.type("1")
+        page.keyboard.press("Control+Enter")
+        eventually(page, "document.querySelector('#progress').textContent === '0 of 4 to be looked at'")
+        assert table.read_text().splitlines()[4].startswith("varn.pdf,1,depth,41.5,m,,ann,20")
+        page.get_by_role("button", name="height").click()
+        eventually(page, "document.querySelector('#heading').textContent.startsWith('height')")
+        assert "41.5" in page.locator("#source mark").inner_text()
+        page.keyboard.press("a")
+        eventually(page, "document.querySelector('#live').textContent.startsWith('Saved: marked as checked')")
+        page.get_by_role("button", name="colour").click()
+        eventually(page, "document.querySelector('#heading').textContent.startsWith('colour')")
+        page.keyboard.press("d")
+        eventually(page, "document.querySelector('#list-count').textContent === '3 facts'")
+        assert len(table.read_text().splitlines()) == 4
+        page.keyboard.press("u")
+        eventually(page, "document.querySelector('#list-count').textContent === '4 facts'")
+        assert page.evaluate("document.querySelectorAll('main img:not(.sheet img), main script').length") == 0
+        page.close()
+    assert wrong == []
+    assert project.json("questions", "edit", "facts.csv", "--json")["checked"] == 2

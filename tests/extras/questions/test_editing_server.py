@@ -14,6 +14,7 @@ import pytest
 from fathoms.extras.questions.editing import Editing
 from fathoms.extras.questions.editing.server import LARGEST, PAGE, EditServer
 from fathoms.extras.questions.editing.session import edits_of
+from fathoms.safety.local_server import LocalServer
 from tests.extras.questions.editing import HOSTILE, editing, material, row, write_set
 
 
@@ -29,7 +30,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EditServer]:
 
 
 def asked(
-    server: EditServer, path: str, data: object = None, *, token: str | None = None, **headers: str | None
+    server: LocalServer, path: str, data: object = None, *, token: str | None = None, **headers: str | None
 ) -> tuple[int, dict[str, str], Any]:
     """Ask as the page does, unless something else is given; a header that is None is left out."""
     port = server.server_address[1]

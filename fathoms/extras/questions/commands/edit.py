@@ -1,7 +1,9 @@
-"""`fathoms questions edit`: accept, mend and drop the questions of a set on a local page."""
+"""`fathoms questions edit`: accept, mend and drop the questions of a set on a local page, or mend
+a table of facts there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,7 @@ from fathoms.cli import console
 from fathoms.cli.options import Json, Pdfs
 from fathoms.cli.serving import Browser, Port, serve
 from fathoms.errors import ExitCode, UsageError, some_of
-from fathoms.extras.questions.commands.parsing import note_all, parsed
+from fathoms.extras.questions.commands.parsing import find_documents, note_all, parsed
 
 if TYPE_CHECKING:
     from fathoms.extras.questions.editing import Material, Summary
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
 def edit(
     name: Annotated[
-        str, typer.Argument(metavar="SET", help="A question file, or a config.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="SET", help="A question file, a config, or a table of facts (.csv).", show_default=False
+        ),
     ],
     pdfs: Pdfs = None,
     person: Annotated[
@@ -38,19 +43,48 @@ def edit(
     summary: Annotated[
         bool, typer.Option("--summary", help="Print what was decided, and how far people agree.")
     ] = False,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            "--questions",
+            help="With a table of facts: a set made of it, whose changed answers are shown.",
+            show_default=False,
+        ),
+    ] = None,
     port: Port = 0,
     browser: Browser = True,
     as_json: Json = False,
 ) -> int:
-    """Accept, mend and drop the questions of a set on a page in your browser.
+    """Accept, mend and drop the questions of a set on a page in your browser, or mend a table of facts.
 
     Shows each question with its gold answers, the pages of its evidence and the verdicts about it, and the
     drafts that `fathoms build` dropped. Every decision is saved at once beside the set, in NAME-edits.jsonl
     (of other formats than .json in FILE-edits.jsonl); the set changes when you write it (the key w, or
     --write), and its last version is kept as SET.bak. Two people decide by themselves, each with a name
     (--as), and then settle what they disagree about. Ctrl-C ends the page. --json prints the summary as JSON.
+
+    A table of facts is shown row by row with the page of each, those in doubt first. What is mended, marked
+    as checked or deleted is saved in the table at once, with your name and the time; the table as it was
+    before the first change is kept as FACTS.csv.bak.
     """
+    from fathoms.extras.questions.computed.table import is_table_of_facts
     from fathoms.extras.questions.editing import Editing
+
+    if is_table_of_facts(Path(name)):
+        if write or to is not None:
+            raise UsageError("--write and --to are for a set of questions: a table of facts is saved at once")
+        return _edit_facts(
+            Path(name),
+            pdfs or [],
+            person,
+            questions,
+            port,
+            browser=browser,
+            shows=summary or as_json,
+            as_json=as_json,
+        )
+    if questions is not None:
+        raise UsageError("--questions is for a table of facts: name the set alone to edit it")
 
     serves = not (write or summary or as_json)
     material = _material(name, pdfs or [], with_text=serves)
@@ -73,15 +107,79 @@ def edit(
     return ExitCode.OK
 
 
-def _called(person: str | None, path: Path) -> str:
-    """Return the name of the person who edits, as it was spelled before."""
+def _edit_facts(
+    path: Path,
+    pdfs: list[Path],
+    person: str | None,
+    questions: Path | None,
+    port: int,
+    *,
+    browser: bool,
+    shows: bool,
+    as_json: bool,
+) -> int:
+    """Serve the page of a table of facts unless what is known of it is only shown (`shows`), and print how
+    many of its rows a person has still to look at, and which questions have other answers now."""
+    from fathoms.extras.questions.computed.table import read_facts
+    from fathoms.extras.questions.editing.facts import FactsEditing
+    from fathoms.extras.questions.parsing import ParsedPdfs
+    from fathoms.extras.questions.question_source import find_parser
+
+    pdfs = [] if shows else pdfs or _beside(path, {fact.document for fact in read_facts(path).rows})
+    found = find_documents(pdfs) if pdfs else {}
+    reading = parsed(found, find_parser("pdfium")) if found else ParsedPdfs({}, {})
+    for document, reason in reading.failures.items():
+        console.note(f"note: {document} cannot be parsed: {reason}")
+    editing = FactsEditing(path, _name_of(person), found, reading.documents, questions)
+    if not shows:
+        from fathoms.extras.questions.editing.server import FactsServer
+
+        saved = "Ctrl-C ends the page; every change is saved in the table at once."
+        serve(partial(FactsServer, editing), port, path.parent, saved=saved, browser=browser)
+    counts, said = editing.counts(), editing.questions()
+    if as_json:
+        console.show_json({**counts, "questions": said})
+        return ExitCode.OK
+    console.say(
+        f"{path}: {console.amount(counts['facts'], 'fact')}, {counts['open']} to be looked at,"
+        f" {counts['checked']} checked by people"
+    )
+    for one in said.get("changed", ()):
+        console.say(f"  {one['id']}: {one['before']} -> {one['now'] or 'does not follow any more'}")
+    if "error" in said:
+        console.complain(f"{said['file']} cannot be compared with the table: {said['error']}")
+        return ExitCode.FAILED
+    if questions is not None:
+        console.say(
+            f"{said['file']}: of {console.amount(said['computed'], 'computed question')},"
+            f" {len(said['changed'])} with another answer or evidence now"
+        )
+    return ExitCode.OK
+
+
+def _beside(path: Path, names: Iterable[str]) -> list[Path]:
+    """Return the PDFs with these names that lie beside a file."""
+    folder = path.parent.resolve()
+    found = (path.parent / name for name in sorted(names) if name.lower().endswith(".pdf"))
+    return [one for one in found if one.is_file() and one.resolve().parent == folder]
+
+
+def _name_of(person: str | None) -> str:
+    """Return the name of the person who edits."""
     from fathoms.cli.reviewing import login
-    from fathoms.extras.questions.editing.session import edits_of
-    from fathoms.runs.people import read_decisions
 
     found = " ".join((login() if person is None else person).split())
     if not found or len(found) > 200:
         raise UsageError("--as needs a name of 1 to 200 characters")
+    return found
+
+
+def _called(person: str | None, path: Path) -> str:
+    """Return the name of the person who edits, as it was spelled before."""
+    from fathoms.extras.questions.editing.session import edits_of
+    from fathoms.runs.people import read_decisions
+
+    found = _name_of(person)
     before = {one.reviewer.casefold(): one.reviewer for one in read_decisions(edits_of(path))}
     return before.get(found.casefold(), found)
 

@@ -22,6 +22,13 @@ Out = Annotated[
     Path,
     typer.Option("--out", help="The question file to create (.json, .jsonl, .csv).", show_default=False),
 ]
+Update = Annotated[
+    bool,
+    typer.Option(
+        "--update",
+        help="Compute the questions of --out, which is there, once more from the table as it is now.",
+    ),
+]
 About = Annotated[
     str | None,
     typer.Option(
@@ -66,6 +73,7 @@ def from_facts(
     least: Least = 2,
     most: Most = None,
     seed: Seed = 0,
+    update: Update = False,
     as_json: Json = False,
 ) -> int:
     """Make questions over many documents, with gold answers that are computed from a table of facts.
@@ -73,6 +81,10 @@ def from_facts(
     No model is asked. Each question has its answer, the pages that it rests on, and in its metadata the rule
     and the rows of the table. None rests on a value in doubt. Ends with exit code 1 if fewer questions follow
     from the table than asked for.
+
+    --update prints which questions of a set have another answer, or none, since the table was mended, and
+    writes those that still follow; the last version is kept as NAME.bak. Questions that were not computed
+    stay.
     """
     from fathoms.corpora import refuse_existing, write_questions
     from fathoms.corpora.questions import format_of
@@ -81,6 +93,8 @@ def from_facts(
     from fathoms.extras.questions.computed.table import Table, read_facts
 
     format_of(out)
+    if update:
+        return _update(facts, out, as_json=as_json)
     refuse_existing(out)
     for rule in rules or ():
         if rule not in RULES:
@@ -110,6 +124,36 @@ def from_facts(
             f"{len(found.questions)} of {console.amount(n, 'question')}: add rows, or lower --least"
         )
         return ExitCode.FAILED
+    return ExitCode.OK
+
+
+def _update(facts: Path, out: Path, *, as_json: bool) -> int:
+    """Write the computed questions of a set as they follow from the table now, and print what changed."""
+    from fathoms.corpora import read_questions
+    from fathoms.corpora.writing import dumped
+    from fathoms.extras.questions.computed.choosing import changes_of, compared
+    from fathoms.extras.questions.computed.table import read_facts
+    from fathoms.extras.questions.editing.written import Target
+
+    target = Target(out, None)
+    target.require_writable()
+    before = read_questions(out).questions
+    found = compared(read_facts(facts), before)
+    if not found:
+        raise DataError(f"{out} has no question that was computed from a table of facts")
+    now = {one.before.id: one.now for one in found}
+    changed = changes_of(found)
+    after = [question for one in before if (question := now.get(one.id, one)) is not None]
+    if not after:
+        raise DataError(f"{out} was not written, because none of its questions follows from {facts} any more")
+    if after != list(before):
+        target.write(dumped(out, after))
+    if as_json:
+        console.show_json({"computed": len(found), "changed": changed})
+        return ExitCode.OK
+    for one in changed:
+        console.say(f"  {one['id']}: {one['before']} -> {one['now'] or 'does not follow any more, removed'}")
+    console.say(f"{out}: of {console.amount(len(found), 'computed question')}, {len(changed)} changed")
     return ExitCode.OK
 
 

@@ -1,15 +1,20 @@
-"""Chooses questions among those that follow from a table of facts, and writes them as questions of a set."""
+"""Chooses questions among those that follow from a table of facts, and writes them as questions of a set.
+
+A set that was made before is compared with what follows from the table now (`compared`).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
+from typing import Any
 
+from fathoms.errors import DataError
 from fathoms.extras.questions.computed.rules import RULES, Computed, Left
-from fathoms.extras.questions.computed.table import Table
+from fathoms.extras.questions.computed.table import Facts, Table
 from fathoms.types import Evidence, Question
 
 
@@ -61,7 +66,7 @@ def choose(
     questions = []
     for one in chosen:
         numbers[one.rule] += 1
-        questions.append(_question(one, f"{one.rule}-{numbers[one.rule]:02}", table.source))
+        questions.append(_question(one, f"{one.rule}-{numbers[one.rule]:02}", table))
     return Choice(tuple(questions), possible, dict(left))
 
 
@@ -75,7 +80,7 @@ def _times_used(used: Counter[str], one: Computed) -> int:
     return sum(used[feature] for feature in _features(one))
 
 
-def _question(one: Computed, id: str, source: str) -> Question:
+def _question(one: Computed, id: str, table: Table) -> Question:
     """Return a question with its evidence, and with where its answer comes from."""
     places = dict.fromkeys(cell.page for cell in one.cells)
     lines = dict.fromkeys(cell.fact.line for cell in one.cells if cell.fact.line)
@@ -89,8 +94,80 @@ def _question(one: Computed, id: str, source: str) -> Question:
         metadata={
             "rule": one.rule,
             "computed": one.statement,
-            "facts": source,
+            "facts": table.source,
+            "about": table.fields[table.about].name if table.about else "",
+            "dated": table.fields[table.dated].name if table.dated else "",
             "rows": ", ".join(sorted(lines, key=int)),
             "documents": len({document for document, _ in places}),
         },
     )
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A computed question of a set, as it is there and as it follows from the table `now`: `None` if it does
+    not follow from it any more."""
+
+    before: Question
+    now: Question | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the answer or the evidence is another one now."""
+        return self.now is None or any(
+            getattr(self.before, part) != getattr(self.now, part)
+            for part in ("answers", "reference", "evidence")
+        )
+
+
+def compared(facts: Facts, questions: Iterable[Question]) -> list[Compared]:
+    """Compare the computed questions of a set with what follows from a table; others are left out. Raises
+    DataError, QuestionsError or UsageError where the table cannot be read as it was then."""
+    groups: dict[tuple[str, str], list[Question]] = {}
+    for question in questions:
+        data = question.metadata
+        if data.get("rule") in RULES and "computed" in data:
+            if "about" not in data or "dated" not in data:
+                raise DataError(
+                    f"{question.id} does not say with which --about and --dated it was made: make the set"
+                    " once more with 'fathoms questions from-facts'"
+                )
+            groups.setdefault((str(data["about"]), str(data["dated"])), []).append(question)
+    found = []
+    for (about, dated), group in groups.items():
+        # such a limit is a quartile of the values, which moves when one is mended
+        limits = [limit for one in group if (limit := _limit(str(one.metadata["computed"])))]
+        table = Table(facts, about or None, dated or None, limits)
+        rules = {str(one.metadata["rule"]) for one in group}
+        follows = {
+            (rule, one.text): one for rule in rules for one in RULES[rule](table) if isinstance(one, Computed)
+        }
+        for question in group:
+            one = follows.get((str(question.metadata["rule"]), question.text))
+            now = None if one is None else _question(one, question.id, table)
+            found.append(Compared(question, now))
+    return found
+
+
+def changes_of(found: Sequence[Compared]) -> list[dict[str, Any]]:
+    """Return the questions of a set whose answers or evidence differ now, with both answers."""
+    return [
+        {
+            "id": one.before.id,
+            "question": one.before.text,
+            "before": one.before.reference,
+            "now": one.now.reference if one.now else None,
+        }
+        for one in found
+        if one.differs
+    ]
+
+
+def _limit(statement: str) -> tuple[str, float] | None:
+    """Return the field and the amount of a limit that was asked about, such as `the flow is at least 300`."""
+    before, _, after = statement.rpartition(" is at least ")
+    field = before.rpartition("for which the ")[2]
+    try:
+        return (field, float(after.split(" ")[0].replace(",", ""))) if field else None
+    except ValueError:
+        return None

@@ -1,8 +1,9 @@
 """The table of facts: which document gives which value for a field, and on which page.
 
-It is a CSV file with the columns `document`, `page`, `field` and `value`, and optionally `unit` and `check`.
-What a model has extracted is in doubt where `check` says `differs: ...`; a person settles it by mending the
-value and emptying the cell. A question that rests on a value in doubt is not made.
+It is a CSV file with the columns `document`, `page`, `field` and `value`, and optionally `unit`, `check`,
+`checked_by` and `checked_at`. What a model has extracted is in doubt where `check` says `differs: ...`; a
+person settles it by mending the value and emptying the cell. A question that rests on a value in doubt is not
+made.
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ from fathoms.text.folding import fold_plain
 from fathoms.types import Place
 
 NEEDED = ("document", "page", "field", "value")
-COLUMNS = (*NEEDED, "unit", "check")
+PERSON = ("checked_by", "checked_at")
+"""The columns that say who looked at a row last, and when."""
+COLUMNS = (*NEEDED, "unit", "check", *PERSON)
 DOUBT = "differs: "
 """How the cell `check` begins of a value on which two readings do not agree."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One row of the table. `place` is where its value stands in the file, as file:line:column."""
+    """One row of the table. `place` is where its value stands in the file, as file:line:column, and `more`
+    has the columns that only people read."""
 
     document: str
     page: int
@@ -41,6 +45,9 @@ class Fact:
     unit: str = ""
     check: str = ""
     place: str = ""
+    checked_by: str = ""
+    checked_at: str = ""
+    more: tuple[tuple[str, str], ...] = ()
 
     @property
     def written(self) -> str:
@@ -55,12 +62,13 @@ class Fact:
 
 @dataclass(frozen=True)
 class Facts:
-    """The rows of a file, with its name and the beginning of its sha256."""
+    """The rows of a file, with its name and the beginning of its sha256, and what separates its columns."""
 
     name: str
     sha256: str
     rows: tuple[Fact, ...]
     warnings: tuple[str, ...] = ()
+    separator: str = ","
 
 
 @dataclass(frozen=True)
@@ -127,12 +135,23 @@ def read_facts(path: Path) -> Facts:
         if not mistakes:
             place = f"{path}:{line}:{starts.get('value', 0) + 1}"
             known = {column: row.get(column, "") for column in COLUMNS if column != "page"}
-            rows.append(Fact(page=int(row["page"]), place=place, **known))
+            more = tuple((column, cell) for column, cell in row.items() if column not in COLUMNS)
+            rows.append(Fact(page=int(row["page"]), place=place, more=more, **known))
     if wrong:
         raise QuestionsError(wrong)
     if not rows:
         raise DataError(f"{path}: has no facts: write a row with {', '.join(NEEDED)} for each")
-    return Facts(path.name, hashlib.sha256(data).hexdigest()[:12], tuple(rows), (guessed,) if guessed else ())
+    warnings = (guessed,) if guessed else ()
+    return Facts(path.name, hashlib.sha256(data).hexdigest()[:12], tuple(rows), warnings, separator)
+
+
+def is_table_of_facts(path: Path) -> bool:
+    """Whether a file is a CSV file with the columns that a table of facts has."""
+    if path.suffix.lower() != ".csv" or not path.exists():
+        return False
+    text, _ = decode_table(read_file(path), path)
+    header = next(iter(table_rows(text, str(path), separator_of(text))), (1, []))[1]
+    return set(NEEDED) <= {column.strip().lower() for column in header}
 
 
 def _check_header(columns: Sequence[str], place: str) -> None:
@@ -164,26 +183,54 @@ def _mistakes(row: dict[str, str]) -> Iterator[tuple[str, str]]:
         )
 
 
-def written_facts(facts: Iterable[Fact]) -> str:
+def written_facts(facts: Sequence[Fact], separator: str = ",") -> str:
     """Return the text of a table of facts, which reads back as the same rows."""
     out = io.StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(COLUMNS)
-    table.writerows([getattr(fact, column) for column in COLUMNS] for fact in facts)
+    table = csv.writer(out, lineterminator="\n", delimiter=separator)
+    columns = [one for one in COLUMNS if one not in PERSON or any(getattr(fact, one) for fact in facts)]
+    more = list(dict.fromkeys(column for fact in facts for column, _ in fact.more))
+    table.writerow([*columns, *more])
+    for fact in facts:
+        values = dict(fact.more)
+        table.writerow(
+            [*(getattr(fact, one) for one in columns), *(values.get(column, "") for column in more)]
+        )
     return out.getvalue()
+
+
+def unreadable(rows: Sequence[Fact]) -> dict[int, str]:
+    """Return what is wrong with the values that do not fit the others of their field, by row number."""
+    by_field: dict[str, list[int]] = {}
+    for at, fact in enumerate(rows):
+        by_field.setdefault(folded(fact.field), []).append(at)
+    found: dict[int, str] = {}
+    for places in by_field.values():
+        read = read_field(rows[places[0]].field, [(rows[at].value, rows[at].unit) for at in places])
+        found |= {places[number]: what for number, what in read.wrong.items()}
+    return found
 
 
 class Table:
     """The facts by thing and field. Without `about`, the field that says what a document is about, each
-    document is a thing of its own; `dated` is the field with its date."""
+    document is a thing of its own; `dated` is the field with its date. `limits` are amounts of fields that
+    are asked about besides quartiles."""
 
-    def __init__(self, facts: Facts, about: str | None = None, dated: str | None = None) -> None:
+    def __init__(
+        self,
+        facts: Facts,
+        about: str | None = None,
+        dated: str | None = None,
+        limits: Iterable[tuple[str, float]] = (),
+    ) -> None:
         self.source = f"{facts.name} (sha256 {facts.sha256}...)"
         self.fields: dict[str, Field] = {}
         self._cells: dict[tuple[str, str], list[Cell]] = {}
         self._columns: dict[str, list[tuple[Thing, Given]]] = {}
         self._read(facts.rows)
         self.about, self.dated = self._named(about, "--about"), self._named(dated, "--dated")
+        self.limits: dict[str, set[float]] = {}
+        for field, least in limits:
+            self.limits.setdefault(field, set()).add(least)
         if self.dated and self.fields[self.dated].kind != "date":
             raise UsageError(f"--dated {dated}: its values are not dates")
         self.things = self._things()

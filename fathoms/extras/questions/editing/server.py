@@ -1,5 +1,5 @@
-"""Serves the page of edits; see `safety.local_server` for who may ask. Requests name entries, documents and
-pages by numbers, never by paths."""
+"""Serves the pages of edits, of questions and of a table of facts; see `safety.local_server` for who may ask.
+Requests name entries, documents and pages by numbers, never by paths."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from pydantic import ValidationError
 
 from fathoms.config import dotted
 from fathoms.errors import DataError
+from fathoms.extras.questions.editing.facts import FactChange, FactsEditing
 from fathoms.extras.questions.editing.session import DecisionRequest, Editing, RefusedError
 from fathoms.safety.inputs import parse_json
 from fathoms.safety.local_server import HTML, LocalHandler, LocalServer, RefusedRequestError
 
 PAGE = Path(__file__).with_name("page")
+_SCRIPT = "text/javascript; charset=utf-8"
 FILES = {
-    "": ("edit.html", HTML),
     "edit.css": ("edit.css", "text/css; charset=utf-8"),
-    "edit.js": ("edit.js", "text/javascript; charset=utf-8"),
+    "edit.js": ("edit.js", _SCRIPT),
+    "facts.js": ("facts.js", _SCRIPT),
+    "elements.js": ("elements.js", _SCRIPT),
 }
 LARGEST = 1_000_000
 """The most bytes of a request."""
-_QUESTION = re.compile(r"question/(\d{1,7})", re.ASCII)
+_ENTRY = re.compile(r"(?:question|fact)/(\d{1,7})", re.ASCII)
 _PAGE_OF = re.compile(r"page/(\d{1,7})/(\d{1,7})", re.ASCII)
 
 
@@ -32,14 +35,23 @@ class EditServer(LocalServer):
     """Serves the page on which one person looks through a set of questions and changes it."""
 
     def __init__(self, editing: Editing, port: int = 0) -> None:
-        super().__init__(_Handler, port)
+        super().__init__(_QuestionsHandler, port)
+        self.editing = editing
+
+
+class FactsServer(LocalServer):
+    """Serves the page on which one person mends the cells of a table of facts."""
+
+    def __init__(self, editing: FactsEditing, port: int = 0) -> None:
+        super().__init__(_FactsHandler, port)
         self.editing = editing
 
 
 class _Handler(LocalHandler):
-    """Answers the requests of that page: for its files, for questions and pages, and to save decisions."""
+    """Answers the requests of such a page: for its files, for entries and pages, and to save a change."""
 
-    server: EditServer
+    page: ClassVar[str]
+    """The file of the page."""
     policy: ClassVar[str] = (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self';"
         " base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
@@ -47,42 +59,36 @@ class _Handler(LocalHandler):
 
     def got(self, path: str) -> Any:
         """Return a part of the page, or what it shows."""
-        if path in FILES:
-            name, kind = FILES[path]
+        if path in FILES or not path:
+            name, kind = FILES.get(path, (self.page, HTML))
             return self.send(HTTPStatus.OK, (PAGE / name).read_bytes(), kind)
         editing = self.server.editing
         if path == "state":
             return editing.state()
         try:
-            if found := _QUESTION.fullmatch(path):
+            if found := _ENTRY.fullmatch(path):
                 return editing.detail(int(found[1]))
             if found := _PAGE_OF.fullmatch(path):
                 return editing.page(int(found[1]), int(found[2]))
         except IndexError:
-            raise _nothing("there is no such question or document") from None
+            raise _nothing(_NO_ENTRY) from None
         raise _nothing("there is nothing here")
 
     def posted(self, path: str) -> Any:
-        """Save a decision, or write the set."""
-        editing, data = self.server.editing, self._data()
-        if path == "write":
-            return {"wrote": editing.write(), "state": editing.state()}
-        if path != "decide":
-            raise _nothing("there is nothing here")
+        """Save a change."""
+        data = self._data()
         try:
-            request = DecisionRequest.model_validate(data)
-            editing.decide(request)
-            return {"state": editing.state(), "detail": editing.detail(request.number)}
-        except RefusedError as error:
-            complaints = [vars(one) for one in error.complaints]
-            now = {"state": editing.state(), "detail": editing.detail(request.number)}
-            return self.send_json(HTTPStatus.UNPROCESSABLE_ENTITY, {"complaints": complaints, **now})
+            return self.saved(path, data)
         except ValidationError as error:
             first = error.errors()[0]
             said = f"{dotted(first['loc'])}: {first['msg']}"
             raise RefusedRequestError(HTTPStatus.BAD_REQUEST, said) from None
         except IndexError:
-            raise _nothing("there is no such question or document") from None
+            raise _nothing(_NO_ENTRY) from None
+
+    def saved(self, path: str, data: Any) -> Any:
+        """Return the answer to a change. Raises RefusedRequestError, ValidationError and IndexError."""
+        raise NotImplementedError
 
     def _data(self) -> Any:
         """Return the JSON of the request; raises RefusedRequestError for one that is too large or none."""
@@ -97,6 +103,54 @@ class _Handler(LocalHandler):
             return parse_json(self.rfile.read(int(length)).decode(), "the request")
         except (UnicodeDecodeError, DataError) as error:
             raise RefusedRequestError(HTTPStatus.BAD_REQUEST, str(error)) from None
+
+
+class _QuestionsHandler(_Handler):
+    """Answers the requests of the page of questions."""
+
+    server: EditServer
+    page = "edit.html"
+
+    def saved(self, path: str, data: Any) -> Any:
+        """Save a decision, or write the set."""
+        editing = self.server.editing
+        if path == "write":
+            return {"wrote": editing.write(), "state": editing.state()}
+        if path != "decide":
+            raise _nothing("there is nothing here")
+        request = DecisionRequest.model_validate(data)
+        try:
+            editing.decide(request)
+            return {"state": editing.state(), "detail": editing.detail(request.number)}
+        except RefusedError as error:
+            complaints = [vars(one) for one in error.complaints]
+            now = {"state": editing.state(), "detail": editing.detail(request.number)}
+            return self.send_json(HTTPStatus.UNPROCESSABLE_ENTITY, {"complaints": complaints, **now})
+
+
+class _FactsHandler(_Handler):
+    """Answers the requests of the page of a table of facts."""
+
+    server: FactsServer
+    page = "facts.html"
+
+    def got(self, path: str) -> Any:
+        """Return what the other pages have, or the questions that the table has changed."""
+        return self.server.editing.questions() if path == "questions" else super().got(path)
+
+    def saved(self, path: str, data: Any) -> Any:
+        """Save a change of one row, or undo the last one."""
+        editing = self.server.editing
+        if path == "undo":
+            number = editing.undo()
+        elif path == "change":
+            number = editing.change(FactChange.model_validate(data))
+        else:
+            raise _nothing("there is nothing here")
+        return {"number": number, "state": editing.state()}
+
+
+_NO_ENTRY = "there is no such entry or document"
 
 
 def _nothing(why: str) -> RefusedRequestError:

@@ -354,7 +354,7 @@ class Editing:
 
     def _refresh(self) -> None:
         """Read the set and the decisions again, if another process has changed them."""
-        seen = [_stamp(path) for path in (self._material.path, self._edits)]
+        seen = [stamp(path) for path in (self._material.path, self._edits)]
         if seen == self._seen:
             return
         if self._seen is None or seen[0] != self._seen[0]:
@@ -380,7 +380,7 @@ def _as_json(name: str, said: Decision) -> dict[str, Any]:
     return {"person": name, "decision": said.decision, "changes": changes}
 
 
-def _stamp(path: Path) -> tuple[int, int] | None:
+def stamp(path: Path) -> tuple[int, int] | None:
     """Return what changes when a file is written."""
     try:
         found = path.stat()

@@ -1,6 +1,7 @@
 // Shows the questions of a set, and saves what a person decides. Texts become text nodes, never markup.
 
-const $ = (id) => document.getElementById(id);
+import { $, ask, fill, frame, h, isTyping, plain, said, tell } from './elements.js';
+
 const FILTERS = {
   all: ['all questions', (entry) => entry.listed],
   undecided: ['undecided', (entry) => entry.listed && entry.own === null],
@@ -20,9 +21,6 @@ const LABELS = {
   long_answer: 'Long answer',
   evidence: 'Evidence',
 };
-// control characters and marks of writing direction are shown as codes
-const CONTROLS =
-  /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060\u2066-\u2069\ufeff]/g;
 
 let all = null; // what the server says of the whole set
 let shown = null; // what it says of the question that is shown
@@ -31,57 +29,6 @@ let selected = 0; // the piece of evidence whose box is drawn
 let complaints = [];
 let filter = 'all';
 const pages = new Map(); // pictures by document and page
-
-// ---- elements and requests
-
-function h(tag, properties = {}, ...children) {
-  const [name, ...classes] = tag.split('.');
-  const element = document.createElement(name || 'div');
-  if (classes.length) element.className = classes.join(' ');
-  for (const [key, value] of Object.entries(properties)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
-    else element.setAttribute(key, value === true ? '' : value);
-  }
-  return fill(element, children);
-}
-
-/** Put children in place of those of an element: nodes, texts and lists of them; what is empty is left out. */
-function fill(element, ...children) {
-  const present = children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
-  element.replaceChildren(...present.map((child) => (child instanceof Node ? child : String(child))));
-  return element;
-}
-
-const plain = (text) =>
-  String(text ?? '').replace(
-    CONTROLS,
-    (found) => `‹U+${found.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}›`,
-  );
-const said = (text) => h('bdi', {}, plain(text));
-
-function tell(text) {
-  $('live').textContent = text;
-  clearTimeout(tell.timer);
-  tell.timer = setTimeout(() => ($('live').textContent = ''), 6000);
-}
-
-/** Ask the server; returns its answer, or null after telling why there is none. */
-async function ask(path, body) {
-  const options =
-    body === undefined
-      ? {}
-      : { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
-  try {
-    const reply = await fetch(path, options);
-    const value = await reply.json();
-    if (reply.ok || value.complaints) return value;
-    tell(value.error);
-  } catch {
-    tell('The command that serves this page has ended: start it again. All decisions are saved.');
-  }
-  return null;
-}
 
 // ---- the list
 
@@ -598,20 +545,16 @@ function sheet(page, name, number, items, fields) {
   const picture = h('img', { src: page.picture, alt: `Page ${number} of ${plain(name)}`, draggable: 'false', width: Math.round(page.width), height: Math.round(page.height) });
   const box = h('div.sheet', { 'data-page': number }, picture);
   for (const at of items) {
-    if (fields.evidence[at].bbox) box.append(frame(fields.evidence[at].bbox, page, at));
+    if (fields.evidence[at].bbox) box.append(frameOf(fields.evidence[at].bbox, page, at));
   }
   box.addEventListener('pointerdown', (event) => draw(event, box, page, items));
   return box;
 }
 
-function frame([x0, y0, x1, y1], page, at) {
-  const element = h(`div.frame${at === selected ? '.selected' : ''}`, { 'data-at': at }, h('span', {}, at + 1));
-  Object.assign(element.style, {
-    left: `${(100 * x0) / page.width}%`,
-    top: `${(100 * y0) / page.height}%`,
-    width: `${(100 * (x1 - x0)) / page.width}%`,
-    height: `${(100 * (y1 - y0)) / page.height}%`,
-  });
+function frameOf(bbox, page, at) {
+  const element = frame(bbox, page, at + 1);
+  element.classList.toggle('selected', at === selected);
+  element.dataset.at = at;
   return element;
 }
 
@@ -632,7 +575,7 @@ function draw(event, box, page, items) {
     const [x, y] = point(moved);
     bbox = [Math.min(startX, x), Math.min(startY, y), Math.max(startX, x), Math.max(startY, y)].map((value) => Math.round(value * 10) / 10);
     ghost?.remove();
-    ghost = frame(bbox, page, at);
+    ghost = frameOf(bbox, page, at);
     ghost.classList.add('selected');
     box.append(ghost);
   };
@@ -705,10 +648,6 @@ const KEYS = {
   w: write,
   '?': () => $('help').showModal(),
 };
-
-function isTyping(element) {
-  return (element.matches('input, textarea') && !element.readOnly && element.type !== 'checkbox') || element.matches('select');
-}
 
 document.addEventListener('keydown', (event) => {
   if ($('help').open) return;
