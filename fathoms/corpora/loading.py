@@ -72,11 +72,11 @@ def _load_files(source: FileSource, base: Path) -> Corpus:
 def as_spelt(file: QuestionFile, documents: Collection[str], path: Path) -> QuestionFile:
     """Return the questions with the names of documents as the folder spells them, where they differ in case
     or lack the suffix, and one document alone is meant; a warning names them."""
+    wanted = set().union(*map(needs, file.questions)).difference(documents)
     folded: dict[str, list[str]] = {}
-    for name in documents:
+    for name in documents if wanted else ():
         for spelling in {name, str(PurePosixPath(name).with_suffix(""))}:
             folded.setdefault(spelling.casefold(), []).append(name)
-    wanted = set().union(*map(needs, file.questions)).difference(documents)
     spelt = {
         name: folded[name.casefold()][0]
         for name in sorted(wanted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -19,7 +18,7 @@ from fathoms.types import OFFICE, PDF, TRANSCRIPTS, in_one_form
 _DOCUMENTS = OFFICE | TRANSCRIPTS | {PDF}
 _OWN_FOLDERS = ({"manifest.json", "journal.jsonl"}, {"report.html", "report.json"})
 """Files by which a folder is known as a run or a report of fathoms."""
-_TAIL = 4096
+_TAIL, _END = 4096, b"%%EOF"
 _SHOWN = 3
 """The most names of files that a warning gives."""
 
@@ -86,18 +85,20 @@ def cut_short(path: Path) -> str | None:
     refuse it. Readers of PDFs look for `%%EOF` in the last 1,024 bytes; four times as many are read here,
     because some programs append something. Parsers look too, in a process that imports nothing of fathoms.
     """
-    if path.suffix.lower() != PDF:
+    if not path.name.lower().endswith(PDF):
         return None
-    with suppress(OSError):
+    try:
         descriptor = os.open(path, READ_ONLY)  # half the time of `Path.open`, for each of thousands
-        try:
-            found = os.fstat(descriptor)
-            os.lseek(descriptor, max(0, found.st_size - _TAIL), os.SEEK_SET)
-            if S_ISREG(found.st_mode) and b"%%EOF" not in os.read(descriptor, _TAIL):
-                return "its end is missing, so it may be cut: get it once more"
-        finally:
-            os.close(descriptor)
-    return None
+    except OSError:
+        return None
+    try:
+        found = os.fstat(descriptor)
+        tail = os.pread(descriptor, _TAIL, max(0, found.st_size - _TAIL)) if S_ISREG(found.st_mode) else _END
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return None if _END in tail else "its end is missing, so it may be cut: get it once more"
 
 
 def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[str, ...]]:
@@ -108,20 +109,18 @@ def only_inside(paths: Iterable[Path], folder: Path) -> tuple[list[Path], tuple[
     """
     found, warnings = [], []
     inside = folder.resolve()
-    leads: dict[Path, bool] = {}  # folders are resolved once for all of their files
+    leads: dict[str, bool] = {}  # folders are resolved once for all of their files
     for path in paths:
-        if leads_out(path, inside) if path.is_symlink() else _leads_out_once(path.parent, inside, leads):
+        where = os.path.dirname(path)  # noqa: PTH120 - a path for each of thousands would be slow
+        if os.path.islink(path):  # noqa: PTH114
+            where = str(path)
+        if where not in leads:
+            leads[where] = leads_out(Path(where), inside)
+        if leads[where]:
             warnings.append(f"{path}: left out: it links to a file outside {folder}; move that file there")
         else:
             found.append(path)
     return found, tuple(warnings)
-
-
-def _leads_out_once(folder: Path, resolved_folder: Path, known: dict[Path, bool]) -> bool:
-    """Return `leads_out` of a folder, which is kept in `known`."""
-    if folder not in known:
-        known[folder] = leads_out(folder, resolved_folder)
-    return known[folder]
 
 
 def leads_out(path: Path, resolved_folder: Path) -> bool:

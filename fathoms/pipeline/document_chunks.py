@@ -82,8 +82,7 @@ class DocumentChunks:
         """Chunk the documents whose chunks are not found, and store each as it comes."""
         self.find()
         names = self._parsed.names()
-        stated = self._parsed.stated()
-        new = [facts for facts in stated if facts.id not in self.facts]
+        new = self._parsed.stated(name for name in names if name not in self.facts)
         ended = len(names) - len(new)
 
         def done(at: int, made: list[Chunk], seconds: float) -> None:

@@ -10,7 +10,7 @@ import functools
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -222,11 +222,11 @@ class ParsedDocuments:
             page_count=facts.page_count or facts.pages,
         )
 
-    def stated(self) -> tuple[DocumentFacts, ...]:
-        """Return what a run states of each document, in order."""
+    def stated(self, names: Iterable[str] | None = None) -> tuple[DocumentFacts, ...]:
+        """Return what a run states of each document, or of some of them, in order."""
         return tuple(
             DocumentFacts(id=name, sha256=one.sha256, pages=one.pages, warnings=one.warnings, text=one.text)
-            for name in self.names()
+            for name in (self.names() if names is None else names)
             for one in (self.facts[name],)
         )
 

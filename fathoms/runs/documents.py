@@ -11,9 +11,9 @@ list is a file of the run's own folder, too (`Texts.put_list`).
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,9 @@ def stated(facts: Sequence[DocumentFacts]) -> dict[str, Any]:
 
 def _known(fact: DocumentFacts, text: str | None = None) -> KnownDocument:
     """Return what a run states of a document, whose text is stored if its hash is given."""
-    found: dict[str, Any] = {"sha256": fact.sha256}
-    if fact.pages:
-        found["pages"] = fact.pages
-    if text is not None:
-        found["text"] = text
-    return KnownDocument(**found)
+    found: dict[str, Any] = {"sha256": fact.sha256, "pages": fact.pages or None, "text": text}
+    # of tens of thousands, validating what was just made would take most of the time
+    return KnownDocument.model_construct(**{key: one for key, one in found.items() if one is not None})
 
 
 def listed_documents(run: Run, manifest: Manifest) -> Mapping[str, KnownDocument]:
@@ -62,10 +59,16 @@ def listed_documents(run: Run, manifest: Manifest) -> Mapping[str, KnownDocument
         raise StoreError(f"{why}; copy the folder 'blobs' of the run again") from error
 
 
-@lru_cache(maxsize=2)  # scoring and reporting ask several times
+@functools.lru_cache(maxsize=2)  # scoring and reporting ask several times
 def _parsed(text: str) -> Mapping[str, KnownDocument]:
     """Parse a list of documents."""
-    return TypeAdapter(dict[str, KnownDocument]).validate_json(text)
+    return _list().validate_json(text)
+
+
+@functools.cache
+def _list() -> TypeAdapter[dict[str, KnownDocument]]:
+    """Return what reads and writes a list of documents."""
+    return TypeAdapter(dict[str, KnownDocument])
 
 
 def keep_documents(
@@ -100,7 +103,8 @@ def keep_documents(
         run.texts.note_sound_shared(cache)
     changes: dict[str, Any] = {"warnings": tuple(warnings)}
     if len(found) > LISTED:
-        listed = json.dumps(record_mask().inside({name: one.plain() for name, one in found.items()}))
+        plain = _list().dump_python(found, mode="json", exclude_unset=True)
+        listed = json.dumps(record_mask().inside(plain))
         changes["document_list"] = DocumentList(documents=len(found), sha256=run.texts.put_list(listed))
     else:
         changes["documents"] = manifest.data.documents | {
@@ -149,21 +153,21 @@ class StoredDocuments(Mapping[str, Document]):
     def __init__(self, run: Run, manifest: Manifest) -> None:
         self._run = run
         self._manifest = manifest
-        self._read = lru_cache(maxsize=_IN_MEMORY)(self._load)
+        self._read = functools.lru_cache(maxsize=_IN_MEMORY)(self._load)
 
-    @cached_property
+    @functools.cached_property
     def listed(self) -> Mapping[str, KnownDocument]:
         """What the run states of each of its documents, those without a stored text too."""
         return listed_documents(self._run, self._manifest)
 
-    @cached_property
+    @functools.cached_property
     def missing(self) -> tuple[str, ...]:
         """The ids of documents whose text the run names and which is not there."""
         texts = {name: text for name, entry in self.listed.items() if (text := entry.text)}
         there = self._run.texts.there(set(texts.values()))
         return tuple(name for name, text in texts.items() if text not in there)
 
-    @cached_property
+    @functools.cached_property
     def _entries(self) -> dict[str, KnownDocument]:
         """What the run states of each document whose text is there."""
         absent = set(self.missing)

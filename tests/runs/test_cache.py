@@ -10,7 +10,9 @@ import pytest
 
 from fathoms.errors import StoreError
 from fathoms.paths import sha256_file
-from fathoms.runs.cache import Cache
+from fathoms.pipeline.document_chunks import ChunkFacts
+from fathoms.pipeline.known_facts import known_facts
+from fathoms.runs.cache import MANY, Cache
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -52,6 +54,44 @@ def test_a_file_hash_follows_the_file(tmp_path: Path) -> None:
     path.write_bytes(b"abc")
     os.utime(path, ns=(2, 2))
     assert cache.file_hash(path) == found[other]  # what was remembered of many files follows each, too
+
+
+def test_what_is_known_of_many_files_is_read_as_one_value(tmp_path: Path) -> None:
+    files = [tmp_path / f"f{number}" for number in range(MANY + 1)]
+    for file in files:
+        file.write_text(file.name)
+    first = Cache(tmp_path / "c")
+    hashes, states = first.file_hashes(files), {str(file): file.stat() for file in files}
+    first.note_sound_files(states)
+    assert first.sound_files(states) == states.keys()
+
+    again, statements = Cache(tmp_path / "c"), []
+    again._db.set_trace_callback(statements.append)
+    assert again.file_hashes(files) == hashes
+    assert again.sound_files(states) == states.keys()
+    assert sum("SELECT" in one for one in statements) == 2  # of single values, 4 for this many
+    assert len(again._touched) == 2
+
+    files[3].write_text("another text")
+    assert again.file_hashes(files)[files[3]] == sha256_file(files[3])
+    assert again.sound_files({str(file): file.stat() for file in files}) == states.keys() - {str(files[3])}
+
+
+def test_a_list_of_facts_is_as_new_as_the_values_that_it_is_about(tmp_path: Path) -> None:
+    cache, keys = Cache(tmp_path), [f"k{number}" for number in range(MANY)]
+    for number, key in enumerate(keys):
+        cache.put_text("chunks", key, "old", ChunkFacts(number=number, digest="").model_dump_json())
+
+    def numbers(cache: Cache) -> list[int]:
+        facts = known_facts(cache, "chunks", keys, ChunkFacts, lambda text: ChunkFacts(number=-1, digest=""))
+        return [facts[key].number for key in keys]
+
+    assert numbers(cache) == numbers(Cache(tmp_path)) == list(range(MANY))
+    assert len(cache.keys("chunk-facts-list")) == 1
+    cache.put_text("chunks", keys[7], "new")  # without facts, which are then made of the value
+    assert numbers(Cache(tmp_path)) == [*range(7), -1, *range(8, MANY)]
+    cache.prune(0)
+    assert not known_facts(cache, "chunks", keys, ChunkFacts, lambda text: ChunkFacts(number=0, digest=""))
 
 
 def test_the_hash_of_a_link_follows_it_to_a_file_of_the_same_size_and_times(tmp_path: Path) -> None:
