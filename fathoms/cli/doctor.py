@@ -19,7 +19,7 @@ from fathoms.cli.doctor_findings import findings, next_commands
 from fathoms.cli.loading import Address, Executor, Set, cluster_at, settings_with
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.cli.trial import Offline, trial
-from fathoms.cli.verification import marks, read_verified
+from fathoms.cli.verification import read_verified, verification_lines
 from fathoms.config import read_yaml
 from fathoms.errors import ExitCode, FathomsError
 
@@ -134,7 +134,7 @@ def config_checks(
         reached = reached and (row["ok"] or stage != "pipeline")
     if data["ok"]:
         yield _checked("gate", lambda: _margin(experiment, config))
-    if found := list(marks(experiment, read_verified())):
+    if found := list(verification_lines(experiment, read_verified())):
         yield _row("verified", True, "\n".join(line for line, _ in found)) | {
             "unverified": sum(not ran for _, ran in found)
         }

@@ -126,7 +126,7 @@ QuestionFile = Annotated[Path, typer.Argument(help="The question file to read.",
 NewFile = Annotated[
     Path, typer.Argument(help="The .json, .jsonl or .csv file to create.", show_default=False)
 ]
-AskedJudge = Annotated[
+JudgeFile = Annotated[
     Path, typer.Option("--judge", help="A YAML file with a judge whose model is asked.", show_default=False)
 ]
 OtherJudge = Annotated[

@@ -59,7 +59,7 @@ def read_verified(file: Path = FILE) -> Mapping[str, Kind]:
     return {name: Kind.model_validate(value) for name, value in json.loads(file.read_text()).items()}
 
 
-def marks(experiment: BaseModel, verified: Mapping[str, Kind]) -> Iterator[tuple[str, bool]]:
+def verification_lines(experiment: BaseModel, verified: Mapping[str, Kind]) -> Iterator[tuple[str, bool]]:
     """Yield a sentence for each kind of a configuration that the tests run only with a stand-in, and whether
     it was run with the real thing."""
     for name, model in dict.fromkeys(_kinds(experiment)):

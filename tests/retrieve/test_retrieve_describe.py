@@ -25,7 +25,7 @@ from fathoms.pipeline.pipeline import Pipeline
 from fathoms.pipeline.prompt import PromptBuilder
 from fathoms.retrieve import BM25, AnyRetriever, Describe, Index
 from fathoms.runner.budget import Budget
-from fathoms.runner.estimate import Estimates, MadeOnce, added, estimate, repeated
+from fathoms.runner.estimate import Estimates, SharedReplies, added, estimate, repeated
 from fathoms.runner.reservations import Reservations
 from fathoms.runs.cache import Cache
 from fathoms.runs.usage import sums
@@ -181,7 +181,7 @@ def test_a_description_is_estimated_once_and_not_where_it_is_kept(seer: Seer, tm
     def estimated() -> Estimates:
         with closing(Cache(tmp_path / "cache")) as cache:
             ingested = made.prepare({"varn.pdf": tmp_path / "varn.pdf"}, cache)
-            hits, once = ingested.retrieve(QUESTIONS), MadeOnce(ingested.index.kept)
+            hits, once = ingested.retrieve(QUESTIONS), SharedReplies(ingested.index.kept)
             packed = [PackedQuestion(ingested, each, hits[each.id]) for each in QUESTIONS]
             return repeated(added(estimate(each, once) for each in packed), 3)
 

@@ -12,7 +12,7 @@ import typer
 
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
-from fathoms.cli.options import AskedJudge, CountCalls, Json, QuestionFile, ToFile
+from fathoms.cli.options import CountCalls, Json, JudgeFile, QuestionFile, ToFile
 from fathoms.errors import DataError, ExitCode, UsageError
 from fathoms.extras.questions.commands.parsing import read_any
 
@@ -43,7 +43,7 @@ First = Annotated[
 
 def inspect(
     file: QuestionFile,
-    judge: AskedJudge,
+    judge: JudgeFile,
     pdfs: Pdfs = None,
     to: ToFile = None,
     card: Card = False,

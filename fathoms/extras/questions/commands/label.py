@@ -12,7 +12,7 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import Address, Executor, cluster_at
-from fathoms.cli.options import AskedJudge, CountCalls, Json, QuestionFile, ToFile
+from fathoms.cli.options import CountCalls, Json, JudgeFile, QuestionFile, ToFile
 from fathoms.errors import ExitCode, some_of
 from fathoms.extras.questions.commands.parsing import read_any
 
@@ -35,7 +35,7 @@ First = Annotated[
 def label(
     file: QuestionFile,
     pdfs: Annotated[list[Path], typer.Argument(help="The PDFs, or folders of them.", show_default=False)],
-    judge: AskedJudge,
+    judge: JudgeFile,
     to: ToFile = None,
     first: First = None,
     dry_run: CountCalls = False,
