@@ -46,7 +46,7 @@ def main() -> None:
     folder = args.work / f"runs-{args.questions}"
     if len(list_runs(folder)) < 2:
         for right in (7, 8):
-            score_run(made_run(folder, args.questions, right))
+            score_run(large_run(folder, args.questions, right))
     first, second = (str(run.path) for run in list_runs(folder))
     commands = {
         "show": ["show", second],
@@ -66,7 +66,7 @@ def main() -> None:
     print(table(f"Two runs of {args.questions:,} answers", heads, rows))
 
 
-def made_run(folder: Path, count: int, right: int) -> Run:
+def large_run(folder: Path, count: int, right: int) -> Run:
     """A run on many questions of 4 categories, of which so many in ten have a right answer."""
     ids = [f"q{number:06}" for number in range(count)]
     categories = ["Text", "Tables", "Charts", "Several pages"]

@@ -135,7 +135,7 @@ class HangError(BaseException):
     """A command took too long; no `except Exception` keeps it."""
 
 
-def made(folder: Path) -> dict[str, str]:
+def valid_project(folder: Path) -> dict[str, str]:
     """A project with a valid file of every kind; returns the texts by name."""
     (folder / "pdfs").mkdir()
     for name, pages in PAGES.items():
@@ -365,7 +365,7 @@ def campaign(arguments: argparse.Namespace) -> int:
         folder = Path(name)
         os.environ["FATHOMS_CACHE_DIR"] = str(folder / "cache")
         os.chdir(folder)
-        texts = made(folder)
+        texts = valid_project(folder)
         shutil.copytree("runs", "kept")
         try:
             for number in range(trials):

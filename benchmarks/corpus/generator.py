@@ -41,7 +41,7 @@ _WEIGHTS = list(accumulate(1 / (rank + 2.7) for rank in range(len(WORDS))))
 _LINE, _FONT = 12, b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"
 
 
-class Made(NamedTuple):
+class GeneratedDocument(NamedTuple):
     """A document of the corpus: its number, its file name and its pages, and the fact that only it states:
     the page, the code of a gauge and its reading."""
 
@@ -53,7 +53,7 @@ class Made(NamedTuple):
     reading: str
 
 
-def write_corpus(folder: Path, pages: int, seed: int = 27, most: int = MOST_PAGES) -> list[Made]:
+def write_corpus(folder: Path, pages: int, seed: int = 27, most: int = MOST_PAGES) -> list[GeneratedDocument]:
     """Write so many pages into the PDFs of `folder/documents`, at `most` into each, and the questions about
     the first documents into `folder/questions.jsonl`."""
     (folder / "documents").mkdir(parents=True)
@@ -65,7 +65,7 @@ def write_corpus(folder: Path, pages: int, seed: int = 27, most: int = MOST_PAGE
     return made
 
 
-def documents(pages: int, seed: int, most: int = MOST_PAGES) -> Iterator[Made]:
+def documents(pages: int, seed: int, most: int = MOST_PAGES) -> Iterator[GeneratedDocument]:
     """Yield the documents of a corpus of so many pages, each with `most` of them or fewer."""
     number = 0
     while pages:
@@ -73,12 +73,14 @@ def documents(pages: int, seed: int, most: int = MOST_PAGES) -> Iterator[Made]:
         length = round(chance.lognormvariate(0, SPREAD) * MEDIAN_PAGES)
         length = min(max(1, length), most, pages)
         reading = f"{chance.randint(100, 9999) / 100:.2f}"
-        yield Made(number, f"d{number:06}.pdf", length, chance.randint(1, length), f"G{number:06}", reading)
+        yield GeneratedDocument(
+            number, f"d{number:06}.pdf", length, chance.randint(1, length), f"G{number:06}", reading
+        )
         pages -= length
         number += 1
 
 
-def question(one: Made) -> dict[str, object]:
+def question(one: GeneratedDocument) -> dict[str, object]:
     """A question that only this document answers."""
     return {
         "question": f"What did gauge {one.gauge} read?",
@@ -87,7 +89,7 @@ def question(one: Made) -> dict[str, object]:
     }
 
 
-def page_texts(one: Made, seed: int) -> Iterator[list[str]]:
+def page_texts(one: GeneratedDocument, seed: int) -> Iterator[list[str]]:
     """Yield the lines of each page of a document."""
     chance = random.Random(f"{seed}-{one.number}-text")
     for page in range(1, one.pages + 1):

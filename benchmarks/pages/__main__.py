@@ -190,7 +190,7 @@ class Bench:
             largest_difference=difference(here, there),
         )
 
-    def asked(self, batch: int) -> None:
+    def measure_questions(self, batch: int) -> None:
         """Measure questions."""
         embedder, texts = self.embedder(batch=batch), questions()
         found = embedder.embed_questions(texts)
@@ -300,7 +300,7 @@ def measure(bench: Bench, options: argparse.Namespace) -> bool:
             bench.parts(each, 4)
     if "questions" in options.only:
         for batch in sorted({4, batches[-1]}):
-            bench.asked(batch)
+            bench.measure_questions(batch)
     if "float32" in options.only:
         bench.speed("float32", dpi, 4)
         bench.precision(dpi)

@@ -37,7 +37,7 @@ def main() -> None:
     options.add_argument("--runs", type=int, default=len(PIPELINES))
     options.add_argument("--no-browser", action="store_true")
     given = options.parse_args()
-    runs = made_runs(given.work / f"runs-{given.questions}", given.questions, given.runs)
+    runs = scored_runs(given.work / f"runs-{given.questions}", given.questions, given.runs)
     print(f"{len(runs)} runs of {given.questions} questions; load {os.getloadavg()[0]:.1f}")
     describe(runs)
     file = given.work / "report.html"
@@ -50,7 +50,7 @@ def main() -> None:
         opened(file)
 
 
-def made_runs(folder: Path, questions: int, number: int) -> list[Run]:
+def scored_runs(folder: Path, questions: int, number: int) -> list[Run]:
     """Some runs, scored; taken from the folder where they were made before."""
     if len(list_runs(folder)) < number:
         corpus = Corpus(questions)

@@ -29,7 +29,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Asked:
+class TurnCost:
     """What one turn cost, and what the server saw of it: the request window in seconds, the time of the first
     request, and the mean bytes of a request's body."""
 
@@ -85,12 +85,12 @@ class Bench:
         }
         return found + [kinds[name](program) for name, program in self.others.items()]
 
-    def ask(self, contestant: Contestant, count: int, concurrency: int) -> Asked:
+    def ask(self, contestant: Contestant, count: int, concurrency: int) -> TurnCost:
         """One turn, in a folder that is empty before."""
         self.server.reset(self.latency)
         cost = contestant.ask(self.server, fresh(self.work / "turn"), count, concurrency)
         stats = self.server.stats(count)
-        return Asked(cost, stats["window"], stats["first_request"], stats["body_bytes"] / count)
+        return TurnCost(cost, stats["window"], stats["first_request"], stats["body_bytes"] / count)
 
     def rounds(self, turns: Mapping[Name, Callable[[], Turn]]) -> dict[Name, list[Turn]]:
         """Everybody's turn, one after another, as often as there are rounds."""

@@ -33,7 +33,7 @@ class Stats:
     first_request: float | None = None
     last_response: float | None = None
 
-    def asked(self, body: bytes) -> None:
+    def count_request(self, body: bytes) -> None:
         """A request came."""
         self.first_request = self.first_request or time.time()
         self.requests += 1
@@ -86,7 +86,7 @@ class Connection(asyncio.Protocol):
     def _serve(self, path: bytes, body: bytes) -> None:
         """One request."""
         if path.endswith(b"/chat/completions"):
-            self._state.stats.asked(body)
+            self._state.stats.count_request(body)
             streamed = b'"stream":true' in body or b'"stream": true' in body
             number = b"%d" % (1_000_000 + self._state.stats.requests)  # so that all answers are different
             response = (STREAM if streamed else PLAIN).replace(b"7000000", number)

@@ -65,7 +65,7 @@ def direction(*seed: int) -> Floats:
     return np.random.default_rng(seed).standard_normal(WIDTH, dtype=np.float32) * WEIGHTS
 
 
-def made(text: str) -> Floats:
+def vector_of(text: str) -> Floats:
     """The vector of a text `TOPIC DOCUMENT CHUNK`, or of a question with one more number."""
     topic, document, chunk, *question = map(int, text.split())
     parts = 0.3 * direction(0) + direction(1, topic) + 0.7 * direction(2, document)
@@ -74,14 +74,14 @@ def made(text: str) -> Floats:
     return parts / np.linalg.norm(parts)
 
 
-class MadeEmbedder(LexicalEmbedder):
+class NumberEmbedder(LexicalEmbedder):
     """Makes vectors of the numbers in a text."""
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """Return a vector of each text."""
         global spent
         started = time.process_time()
-        found = np.stack([made(text) for text in texts])
+        found = np.stack([vector_of(text) for text in texts])
         spent += time.process_time() - started
         return found
 
@@ -118,7 +118,7 @@ class Case:
 
     def __init__(self, rows: int, texts: Path | None, folder: Path, questions: int, least: int) -> None:
         self.rows, self.texts, self.folder, self.number, self.least = rows, texts, folder, questions, least
-        self.embedder = MadeEmbedder() if texts is None else OnnxEmbedder(model="minilm-l6-v2")
+        self.embedder = NumberEmbedder() if texts is None else OnnxEmbedder(model="minilm-l6-v2")
         self.cache = Cache(folder)
         self.corpora: dict[int, Corpus] = {}
 
@@ -147,7 +147,7 @@ class Case:
         texts = [text for own in self.corpus().values() for text in own if len(text) > 4]
         some = texts[:: max(1, len(texts) // self.number)][: self.number]
         if self.texts is None:
-            return np.stack([made(f"{text} {number}") for number, text in enumerate(some)])
+            return np.stack([vector_of(f"{text} {number}") for number, text in enumerate(some)])
         return self.embedder.embed_queries([text[150:250] for text in some])
 
 

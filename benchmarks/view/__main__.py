@@ -52,7 +52,7 @@ def main() -> None:
     options.add_argument("--no-browser", action="store_true")
     given = options.parse_args()
     folder = given.work / f"runs-{given.runs}-{given.questions}"
-    large = made(folder, given.runs, given.questions)
+    large = large_run(folder, given.runs, given.questions)
     print(f"{given.runs:,} runs, one of {given.questions:,} questions; load {os.getloadavg()[0]:.1f}")
     with served(folder) as (address, process):
         measure(address, large, process)
@@ -64,7 +64,7 @@ def main() -> None:
             opened(address, large)
 
 
-def made(folder: Path, runs: int, questions: int) -> str:
+def large_run(folder: Path, runs: int, questions: int) -> str:
     """Make the runs, unless they are there; returns the id of the large one."""
     known = folder / "large.txt"
     if not known.is_file():

@@ -14,7 +14,7 @@ import pytest
 from fathoms.experiment import Experiment, load_experiment
 from tests.support.packages import skip_without
 from tests.support.project import Project
-from tests.support.vendor_servers import KEY, Asked, Vendors, vendors
+from tests.support.vendor_servers import KEY, Request, Vendors, vendors
 from tests.support.vendor_wire import Breaks, Fails, Said, Step, error_body
 
 pytestmark = pytest.mark.slow  # processes and sockets of their own
@@ -46,7 +46,7 @@ def questions() -> dict[str, dict[str, Any]]:
     return {item["id"]: item for items in found.values() for item in items}
 
 
-def script(asked: Asked) -> Step:
+def script(asked: Request) -> Step:
     """Refuses one question, limits one, breaks one off, and answers all others with their own words."""
     texts = {item["question"]: name for name, item in questions().items()}
     name = texts[asked.text]

@@ -26,7 +26,9 @@ QUESTIONS = [
 ]
 
 
-def made(out: Path, name: str, wrong: int, questions: list[Question] = QUESTIONS, **changes: Any) -> Run:
+def scored_run(
+    out: Path, name: str, wrong: int, questions: list[Question] = QUESTIONS, **changes: Any
+) -> Run:
     """A scored run on disk whose first answers are wrong."""
     file = out / f"{name}.jsonl"
     rows = [
@@ -49,9 +51,9 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs `good`, `same`, `bad` (a third of the answers wrong), `cached`, and `few` of fewer questions."""
     out = tmp_path_factory.mktemp("nights")
     for name, wrong in (("good", 0), ("same", 0), ("bad", 20)):
-        made(out, name, wrong)
-    made(out, "cached", 0, cached=True)
-    made(out, "few", 0, QUESTIONS[:50])
+        scored_run(out, name, wrong)
+    scored_run(out, "cached", 0, cached=True)
+    scored_run(out, "few", 0, QUESTIONS[:50])
     return out
 
 
@@ -86,7 +88,7 @@ def test_a_drop_fails_against_a_saved_baseline(fathoms: Any, tmp_path: Path) -> 
 def test_the_last_nights_are_found_back_to_the_baseline(fathoms: Any, tmp_path: Path, nights: Path) -> None:
     file = str(tmp_path / "base.json")
     for wrong in (0, 8, 8, 8):
-        made(nights, "every", wrong)
+        scored_run(nights, "every", wrong)
     assert fathoms("gate", "every~3", "--save-baseline", file)[0] == 0
     code, out, _ = fathoms("gate", "every", "--baseline", file, "--all")
     assert (code, out.count("run 1")) == (0, 1)  # 8 of 60 lost: 2^-8 is not below .001
@@ -197,7 +199,7 @@ def test_documents_are_grouped_and_enough_of_them_are_clustered(tmp_path: Path, 
     on_documents = [
         question.model_copy(update={"files": (f"{i // 3}.pdf",)}) for i, question in enumerate(QUESTIONS)
     ]
-    run = made(tmp_path, "many", 20, on_documents)
+    run = scored_run(tmp_path, "many", 20, on_documents)
     overall = (run.summary.plain() or {})["profiles"]["fathoms"]["overall"]["intervals"]["correctness"]
     assert overall["groups"] == 20
     # three questions of a document are right or wrong together here: the interval is the wider one
@@ -211,7 +213,7 @@ def test_a_comparison_speaks_of_other_documents_where_there_are_enough(tmp_path:
         question.model_copy(update={"files": (f"{i // 3}.pdf",)}) for i, question in enumerate(QUESTIONS)
     ]
     for name, wrong in (("before", 0), ("after", 9)):
-        made(tmp_path, name, wrong, on_documents)
+        scored_run(tmp_path, name, wrong, on_documents)
     arguments = ["compare", "before", "after", "--metric", "correctness", "--out", str(tmp_path)]
     assert main([*arguments, "--json"]) == 0
     (test,) = json.loads(capsys.readouterr().out)["tests"]
@@ -244,7 +246,7 @@ def test_a_classifier_is_known_by_its_exemplars_and_not_by_their_place(tmp_path:
     for path in (ours, elsewhere):
         path.write_text("statement: [It is number 1.]\nabstention: [I cannot say.]\n")
     for name, path in (("first", ours), ("moved", elsewhere), ("changed", ours)):
-        run = made(tmp_path, name, 5)
+        run = scored_run(tmp_path, name, 5)
         if name == "changed":
             ours.write_text("statement: [I cannot say.]\nabstention: [It is number 1.]\n")
         score_run(run, ["abstention.kind=cues", f"abstention.exemplars={path}"])

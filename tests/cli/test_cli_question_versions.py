@@ -75,7 +75,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: bool) -> Proje
     return made
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+def json_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     """What a command prints with --json."""
     capsys.readouterr()
     assert main([*arguments, "--json"]) == 0
@@ -94,20 +94,20 @@ def test_the_story(project: Project, ids: bool, capsys: pytest.CaptureFixture[st
         [] if ids else ["15 questions are matched by their texts, because their ids do not stand in the"]
     )
 
-    gated = told(capsys, "gate", "night", "--baseline", "baseline.json", "--margin", "0.5", "--strict")
+    gated = json_of(capsys, "gate", "night", "--baseline", "baseline.json", "--margin", "0.5", "--strict")
     assert (gated["verdict"], gated["changed"], gated["added"]) == ("PASS", [corrected], new)
     assert gated["checks"][0]["questions"] == 14
     assert [note[:73] for note in gated["notes"]] == [note[:73] for note in by_text]
 
     earlier, later = sorted(path.name for path in Path("runs").glob("2*"))
-    compared = told(capsys, "compare", earlier, later)
+    compared = json_of(capsys, "compare", earlier, later)
     correctness = compared["tests"][0]
     assert (correctness["overall"]["n"], correctness["categories"].keys()) == (14, {"Text", "Tables"})
     (left_out,) = compared["unshared"]
     assert (left_out["only_first"], left_out["only_second"], left_out["changed"]) == ([], new, [corrected])
 
     for old, later_one in (("v1.json", "v2.json"), (earlier, later), (earlier, "v2.json")):
-        difference = told(capsys, "questions", "diff", old, later_one)
+        difference = json_of(capsys, "questions", "diff", old, later_one)
         assert difference["added"] == new
         assert difference["changes"][corrected] == ["gold"]
         assert sum(what == ["category"] for what in difference["changes"].values()) == 5
@@ -134,14 +134,14 @@ def test_old_answers_are_scored_by_new_gold(
     summary = json.loads((Path("runs") / earlier / "summary.json").read_text())
     assert (summary["questions"]["file"], summary["questions"]["kept"]) == ("v2.json", [])
     assert summary["categories"] == ["Text", "Tabular"]
-    compared = told(capsys, "compare", earlier, later)
+    compared = json_of(capsys, "compare", earlier, later)
     assert (compared["tests"][0]["overall"]["n"], compared["unshared"][0]["changed"]) == (15, [])
     assert main(["gate", earlier, "--save-baseline", "corrected.json"]) == 0
-    gated = told(capsys, "gate", later, "--baseline", "corrected.json", "--margin", "0.5")
+    gated = json_of(capsys, "gate", later, "--baseline", "corrected.json", "--margin", "0.5")
     assert (gated["verdict"], gated["checks"][0]["questions"], gated["changed"]) == ("PASS", 15, [])
 
     own, new = (sha256(name) for name in ("v1.json", "v2.json"))
-    shown = told(capsys, "show", earlier)
+    shown = json_of(capsys, "show", earlier)
     assert shown["summary"]["questions"]["sha256"] == new
     (before,) = shown["scorings"].items()
     assert (before[0], "questions" in before[1]) == (own, False)
@@ -151,16 +151,16 @@ def test_old_answers_are_scored_by_new_gold(
 
     # an earlier scoring is compared and shown like a run, question by question
     then = f"{earlier}@{own[:12]}"
-    compared = told(capsys, "compare", f"{earlier}@own", earlier)
+    compared = json_of(capsys, "compare", f"{earlier}@own", earlier)
     assert compared["first"] == then
     assert (compared["tests"][0]["overall"]["n"], compared["unshared"][0]["changed"]) == (14, [corrected])
     assert main(["compare", then, earlier]) == 0
-    assert told(capsys, "show", earlier, "--scoring", own[:8])["summary"] == before[1]
-    assert told(capsys, "show", f"{earlier}@v2.json") == shown
+    assert json_of(capsys, "show", earlier, "--scoring", own[:8])["summary"] == before[1]
+    assert json_of(capsys, "show", f"{earlier}@v2.json") == shown
     capsys.readouterr()
     assert main(["show", then]) == 0
     assert "scored before by its own questions" in capsys.readouterr().out
-    gated = told(capsys, "gate", later, "--baseline", then, "--margin", "0.5")
+    gated = json_of(capsys, "gate", later, "--baseline", then, "--margin", "0.5")
     assert (gated["verdict"], gated["baseline"], gated["changed"]) == ("PASS", [then], [corrected])
     for command in (["show", earlier, "--scoring", "v3.json"], ["score", then], ["show", f"{earlier}@abcd"]):
         assert main(command) == 2
@@ -172,7 +172,7 @@ def test_old_answers_are_scored_by_new_gold(
     assert main(["score", earlier]) == 0
     assert "was scored by the gold answers of v2.json, and is by its own again" in capsys.readouterr().err
     assert correctness(earlier) == round(14 / 15, 3)
-    assert list(told(capsys, "show", earlier)["scorings"]) == [new]
+    assert list(json_of(capsys, "show", earlier)["scorings"]) == [new]
     assert main(["score", "--history", "--questions", "v2.json"]) == 0
     assert (correctness(earlier), correctness(later)) == (1, 1)
     # a run that has nothing in common with the file does not keep others of the history from being scored
@@ -182,7 +182,7 @@ def test_old_answers_are_scored_by_new_gold(
     assert main(["score", "--history", "--questions", "new.json"]) == 1
     assert f"{earlier} has no question in common with new.json" in capsys.readouterr().err
     assert (Path("runs") / earlier / "summary.json").read_bytes() == before_all
-    assert told(capsys, "show", later)["summary"]["questions"]["file"] == "new.json"
+    assert json_of(capsys, "show", later)["summary"]["questions"]["file"] == "new.json"
 
 
 def test_a_gate_scores_its_baseline_again(
@@ -192,7 +192,7 @@ def test_a_gate_scores_its_baseline_again(
     earlier, later = sorted(path.name for path in Path("runs").glob("2*"))
     before = {path: path.read_bytes() for path in Path("runs", earlier).rglob("*.json*")}
     for baseline in ("baseline.json", earlier):
-        gated = told(
+        gated = json_of(
             capsys, "gate", "night", "--baseline", baseline, "--margin", "0.5", "--strict", "--rescore"
         )
         assert (gated["verdict"], gated["changed"], len(gated["added"])) == ("PASS", [], 3)
@@ -227,7 +227,7 @@ def test_the_log_names_the_versions(project: Project, ids: bool, capsys: pytest.
     assert main(["run", "night.yaml"]) == 0
     assert main(["score", earlier, "--questions", "v2.json"]) == 0
     assert len(list(Path("runs/.questions").iterdir())) == 2
-    (history,) = told(capsys, "questions", "log")
+    (history,) = json_of(capsys, "questions", "log")
     first, second = history["versions"]
     assert (history["name"], first["sha256"], second["sha256"]) == (
         "questions",
@@ -317,7 +317,7 @@ def test_verdicts_of_a_rescored_baseline_are_stored(
     before = len(journal.read_bytes().splitlines())
     summary = (earlier / "summary.json").read_bytes()
     for _ in range(2):
-        told(
+        json_of(
             capsys,
             "gate",
             "night",
@@ -340,7 +340,7 @@ def test_trends_draw_one_line(project: Project, ids: bool, capsys: pytest.Captur
     for gold, n, without in ((None, 14, 4), ("v2.json", 15, 3)):
         if gold:
             assert main(["score", "--history", "--questions", gold]) == 0
-        trend = told(capsys, "trends", "night")
+        trend = json_of(capsys, "trends", "night")
         assert [(night["value"], night["n"], night["changes"]) for night in trend["nights"]] == [
             (1, n, [])
         ] * 2

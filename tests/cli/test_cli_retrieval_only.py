@@ -115,7 +115,7 @@ def test_a_killed_search_is_resumed_and_gives_the_same_figures(
     ]
 
 
-def _is_begun(path: Path) -> bool:
+def _has_records(path: Path) -> bool:
     """Whether a run has written its first record."""
     return any(b"\n" in journal.read_bytes() for journal in path.glob("runs/*/journal.jsonl"))
 
@@ -128,7 +128,7 @@ def test_a_search_is_resumed_after_kill_9(search: Project) -> None:
         "slow.yaml", (search.path / "search.yaml").read_text().replace("{kind: dense, top_k: 1}", reranked)
     )
     with search.start("run", "--retrieval-only", "slow.yaml", stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and not _is_begun(search.path):
+        while process.poll() is None and not _has_records(search.path):
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
     (run,) = search.runs()

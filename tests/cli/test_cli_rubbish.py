@@ -25,7 +25,7 @@ LOGIN = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body>{id}</b
 COLOURS = ("red", "green", "blue", "black", "white", "grey")
 
 
-def asked(project: Project, reply: Callable[[str], str], golds: tuple[str, ...] = COLOURS) -> str:
+def last_line(project: Project, reply: Callable[[str], str], golds: tuple[str, ...] = COLOURS) -> str:
     """Ask six questions of a service that replies so to the colour in each; the last line of `run`."""
     rows = [
         {"question": f"Which colour is {colour}?", "answers": [[gold]]}
@@ -64,21 +64,21 @@ def counts(project: Project) -> dict[str, int]:
 def test_the_last_line_says_that_most_answers_are_rubbish(
     project: Project, reply: Callable[[str], str], said: str | None, found: tuple[int, ...]
 ) -> None:
-    line = asked(project, reply)
+    line = last_line(project, reply)
     assert counts(project) == dict(zip(("answered", "empty", "markup", "same"), (6, *found), strict=True))
     assert (f"(6 questions, 0 failed, {said})" if said else "(6 questions, 0 failed)") in line
 
 
 def test_the_same_answer_to_questions_of_the_same_gold_answer_is_no_rubbish(project: Project) -> None:
     """Five of six yes/no questions are answered with yes, and for four of them that is right."""
-    line = asked(project, lambda colour: "no" if colour == "grey" else "Yes", ("yes",) * 4 + ("no",) * 2)
+    line = last_line(project, lambda colour: "no" if colour == "grey" else "Yes", ("yes",) * 4 + ("no",) * 2)
     assert "(6 questions, 0 failed)" in line
     assert counts(project)["same"] == 0
 
 
 def test_gates_for_the_same_and_for_empty_answers(project: Project) -> None:
     said = {"red": "red", "green": "", "blue": "I like tea"}
-    asked(project, lambda colour: said.get(colour, "Tea"))
+    last_line(project, lambda colour: said.get(colour, "Tea"))
     run = project.runs()[-1].name
     for options, code, text in (
         (("--max-same", "50%"), 0, "PASS  same answers 0.50 (6 answers), at most 0.5"),
@@ -95,7 +95,7 @@ def test_gates_for_the_same_and_for_empty_answers(project: Project) -> None:
 
 
 def test_a_run_that_was_scored_without_these_counts_cannot_be_gated_by_them(project: Project) -> None:
-    asked(project, lambda colour: colour)
+    last_line(project, lambda colour: colour)
     path = project.runs()[-1] / "summary.json"
     summary = json.loads(path.read_text())
     for name in ("empty", "markup", "same", "calls", "retried"):

@@ -184,7 +184,7 @@ def test_a_fault_that_happens_once_is_retried_and_answered(played: Played) -> No
     assert {fault: str(outcome) for fault, outcome in outcomes.items()} == dict.fromkeys(
         RECOVERS, "answered 2"
     )
-    assert {outcome.reply for outcome in outcomes.values()} == {faulty.kept(played.provider)}
+    assert {outcome.reply for outcome in outcomes.values()} == {faulty.expected_reply(played.provider)}
 
 
 def test_no_other_question_is_harmed(played: Played) -> None:
@@ -208,7 +208,7 @@ def test_malformed_token_counts_are_unknown(played: Played) -> None:
     if outcome.error is not None:
         assert played.provider == "ollama"  # its client takes numbers only
     else:
-        assert (outcome.reply, outcome.tokens) == (faulty.kept(played.provider), None)
+        assert (outcome.reply, outcome.tokens) == (faulty.expected_reply(played.provider), None)
 
 
 def test_a_long_answer_is_kept_whole(played: Played) -> None:

@@ -21,7 +21,7 @@ from tests.support.faulty import contents
 from tests.support.packages import skip_without
 from tests.support.project import Project
 from tests.support.raw_service import answer, sends, service
-from tests.support.vendor_servers import Asked, Vendors, vendors
+from tests.support.vendor_servers import Request, Vendors, vendors
 from tests.support.vendor_wire import Breaks, Fails, Step, error_body
 
 pytestmark = pytest.mark.slow  # a process for every provider
@@ -257,7 +257,7 @@ def server() -> Iterator[Vendors]:
         yield running
 
 
-def vendor_step(asked: Asked) -> Step:
+def vendor_step(asked: Request) -> Step:
     """What goes wrong with a question of `WAYS`."""
     told = f"Authorization: Bearer {vendor_servers.KEY} is what was sent"
     for status in (401, 500):

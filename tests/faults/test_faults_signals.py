@@ -102,7 +102,7 @@ def scored_once(project: Project) -> None:
     assert project.fathoms("run", "first.yaml", "--no-score").returncode == 0
 
 
-def kept(project: Project, name: str) -> int:
+def stored_replies(project: Project, name: str) -> int:
     """How many replies are stored."""
     (run,) = project.runs()
     journal = run / ("verdicts/judge.jsonl" if name == "score" else "journal.jsonl")
@@ -123,7 +123,7 @@ def test_one_sigterm_ends_a_command_in_time(
     assert "Traceback" not in said
     assert "stopped" in said.splitlines()[-1]
     if COMMANDS[name][2]:
-        assert kept(project, name) == 1
+        assert stored_replies(project, name) == 1
 
 
 @pytest.mark.parametrize("name", list(COMMANDS))
@@ -138,7 +138,7 @@ def test_a_second_ctrl_c_ends_a_command_at_once(project: Project, name: str) -> 
     assert process.returncode == 130, said
     assert "Traceback" not in said
     if COMMANDS[name][2]:
-        assert kept(project, name) == 1
+        assert stored_replies(project, name) == 1
 
 
 def test_a_time_that_is_none_is_refused(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

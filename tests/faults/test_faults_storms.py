@@ -37,7 +37,7 @@ def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def asked(
+def run_questions(
     path: Path, provider: str, server: ScriptedServer, texts: list[str], **options: Any
 ) -> tuple[Run, list[Outcome]]:
     """The run of these questions, and what became of each, in the order in which they ended."""
@@ -60,7 +60,9 @@ def failed(outcomes: list[Outcome]) -> list[tuple[str, str]]:
 def test_a_storm_of_500_ends_and_nothing_is_lost(tmp_path: Path, provider: str) -> None:
     """The first twenty calls fail; everybody has attempts left when it is over."""
     with ScriptedServer(["status=500@1-20"], default=faulty.said(provider)).running() as server:
-        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=8, max_attempts=8, first_wait=0.05)
+        _, outcomes = run_questions(
+            tmp_path, provider, server, TEXTS, at_once=8, max_attempts=8, first_wait=0.05
+        )
     assert failed(outcomes) == []
     assert len(outcomes) == QUESTIONS
     assert sum(outcome.attempts for outcome in outcomes) == server.requests == QUESTIONS + 20
@@ -68,14 +70,16 @@ def test_a_storm_of_500_ends_and_nothing_is_lost(tmp_path: Path, provider: str) 
 
 def test_a_storm_that_does_not_end_is_finite(tmp_path: Path, provider: str) -> None:
     with ScriptedServer(["status=503"]).running() as server:
-        _, outcomes = asked(tmp_path, provider, server, TEXTS[:12], at_once=4, max_attempts=3)
+        _, outcomes = run_questions(tmp_path, provider, server, TEXTS[:12], at_once=4, max_attempts=3)
     assert [kind for _, kind in failed(outcomes)] == ["ModelError"] * 12
     assert server.requests == 12 * 3
 
 
 def test_a_429_without_a_wait_is_backed_off(tmp_path: Path, provider: str) -> None:
     with ScriptedServer(["429*2"], default=faulty.said(provider)).running() as server:
-        _, outcomes = asked(tmp_path, provider, server, TEXTS[:6], at_once=6, max_attempts=3, first_wait=0.2)
+        _, outcomes = run_questions(
+            tmp_path, provider, server, TEXTS[:6], at_once=6, max_attempts=3, first_wait=0.2
+        )
     assert failed(outcomes) == []
     for outcome in outcomes:
         assert outcome.attempts == 3
@@ -84,7 +88,7 @@ def test_a_429_without_a_wait_is_backed_off(tmp_path: Path, provider: str) -> No
 
 def test_the_wait_that_a_server_asks_for_holds_for_all(tmp_path: Path, provider: str) -> None:
     with ScriptedServer(["429=1.5@1"], default=faulty.said(provider)).running() as server:
-        _, outcomes = asked(tmp_path, provider, server, TEXTS[:3])
+        _, outcomes = run_questions(tmp_path, provider, server, TEXTS[:3])
     assert failed(outcomes) == []
     first = next(outcome for outcome in outcomes if outcome.attempts == 2)
     assert first.seconds >= 1.5
@@ -93,7 +97,9 @@ def test_the_wait_that_a_server_asks_for_holds_for_all(tmp_path: Path, provider:
 def test_a_server_that_restarts_in_the_middle(tmp_path: Path, provider: str) -> None:
     rules = ["restart=0.6@8", "restart=0.6@20"]
     with ScriptedServer(rules, default=faulty.said(provider), latency=0.01).running() as server:
-        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=8, first_wait=0.2)
+        _, outcomes = run_questions(
+            tmp_path, provider, server, TEXTS, at_once=4, max_attempts=8, first_wait=0.2
+        )
     assert failed(outcomes) == []
     assert len(outcomes) == QUESTIONS
     assert QUESTIONS + 2 <= server.requests <= QUESTIONS + 2 * 4  # what was in flight, and no more
@@ -103,7 +109,7 @@ def test_connections_that_are_closed_without_a_word(tmp_path: Path, provider: st
     """A kept connection that is closed meanwhile is found out by the next question, and costs no answer."""
     with ScriptedServer(["close@%3"], default=faulty.said(provider)).running() as server:
         # a busy machine may notice too late that a connection was closed, even twice in a row
-        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=6)
+        _, outcomes = run_questions(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=6)
     assert failed(outcomes) == []
     assert server.requests == QUESTIONS
 
@@ -117,7 +123,7 @@ def test_hanging_questions_do_not_delay_the_others(tmp_path: Path) -> None:
         rules = ["hang@<0>", "stall@<1>", "drip=0.5@<2>"]
         limits = {"at_once": 4, "silence": 60, "question_timeout": 15, "max_attempts": 1}
         with ScriptedServer(rules, default=faulty.said(provider)).running() as server:
-            return asked(tmp_path / provider, provider, server, TEXTS, **limits)[1]
+            return run_questions(tmp_path / provider, provider, server, TEXTS, **limits)[1]
 
     with ThreadPoolExecutor(len(faulty.CALLERS)) as threads:
         found = dict(zip(faulty.CALLERS, threads.map(ended, faulty.CALLERS), strict=True))
@@ -130,7 +136,9 @@ def test_hanging_questions_do_not_delay_the_others(tmp_path: Path) -> None:
 def test_an_outage_costs_few_questions(tmp_path: Path, provider: str) -> None:
     """Longer than the attempts of any question: those in flight fail, and the rest waits for its end."""
     with ScriptedServer(["restart=2@11"], default=faulty.said(provider)).running() as server:
-        _, outcomes = asked(tmp_path, provider, server, TEXTS, at_once=4, max_attempts=4, first_wait=0.1)
+        _, outcomes = run_questions(
+            tmp_path, provider, server, TEXTS, at_once=4, max_attempts=4, first_wait=0.1
+        )
     assert len(outcomes) == QUESTIONS
     errors = [outcome.error for outcome in outcomes if outcome.error]
     assert [error for error in errors if error.kind != "NoAnswerError"] == []
@@ -140,7 +148,7 @@ def test_an_outage_costs_few_questions(tmp_path: Path, provider: str) -> None:
 def test_a_server_that_is_gone_is_given_up(tmp_path: Path, provider: str) -> None:
     """Down for good after ten questions: the run comes to its end, and most of the rest is not even tried."""
     with ScriptedServer(["restart=600@11"], default=faulty.said(provider)).running() as server:
-        _, outcomes = asked(tmp_path, provider, server, TEXTS, max_attempts=2, give_up_after=1.5)
+        _, outcomes = run_questions(tmp_path, provider, server, TEXTS, max_attempts=2, give_up_after=1.5)
     assert len(outcomes) == QUESTIONS
     assert failed(outcomes) == [(text, "NoAnswerError") for text in TEXTS[10:]]
     assert [outcome.attempts for outcome in outcomes[-15:]] == [0] * 15
@@ -149,7 +157,7 @@ def test_a_server_that_is_gone_is_given_up(tmp_path: Path, provider: str) -> Non
 def test_a_server_that_is_dead_at_the_start(tmp_path: Path, provider: str) -> None:
     server = ScriptedServer(port=free_port())
     with pytest.raises(ServerError, match=r"^no (Ollama )?(server|service) at .*start it"):
-        asked(tmp_path, provider, server, TEXTS[:2])
+        run_questions(tmp_path, provider, server, TEXTS[:2])
     if provider != "judge":
         assert not list((tmp_path / "runs").glob("*"))
 
@@ -158,7 +166,7 @@ def test_ten_megabytes_are_kept_whole(tmp_path: Path, provider: str) -> None:
     if provider in ("reranker", "judge"):
         pytest.skip("of the reply of a reranker or a judge, only the grade or the label is kept")
     with ScriptedServer(["large=10000000@<1>"], default=faulty.SAID).running() as server:
-        run, outcomes = asked(tmp_path, provider, server, TEXTS[:3], silence=30)
+        run, outcomes = run_questions(tmp_path, provider, server, TEXTS[:3], silence=30)
     assert failed(outcomes) == []
     lengths = [len(outcome.reply) for outcome in outcomes if outcome.reply]
     assert sorted(lengths) == [len(faulty.SAID), len(faulty.SAID), 10_000_000]
@@ -191,7 +199,7 @@ def test_a_long_error_is_cut(tmp_path: Path, provider: str) -> None:
     """A gateway that sends the whole request back: the record says how that begins."""
     long = "What is <1>? " + "And what is that? " * 20_000
     with ScriptedServer(["echo=500"]).running() as server:
-        _, outcomes = asked(tmp_path, provider, server, [long], max_attempts=1)
+        _, outcomes = run_questions(tmp_path, provider, server, [long], max_attempts=1)
     (outcome,) = outcomes
     assert outcome.error is not None
     assert outcome.error.status == 500

@@ -23,7 +23,7 @@ def main() -> int:
         names.cache_clear()
         shutil.rmtree(OUTPUTS, ignore_errors=True)
     changes = 0
-    for place, text in _made():
+    for place, text in _outputs():
         if not (lines := difference(place, text)):
             continue
         changes += 1
@@ -37,7 +37,7 @@ def main() -> int:
     return int(changes > 0 and not (chosen.record or chosen.outputs))
 
 
-def _made() -> Iterator[tuple[str, str]]:
+def _outputs() -> Iterator[tuple[str, str]]:
     """Every output with its place."""
     with workplace() as folder:
         for name in names():

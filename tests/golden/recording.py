@@ -40,7 +40,7 @@ PAGES = {
 }
 
 
-def _asked(id: str, text: str, answers: list[list[str]], place: tuple[str, int], **more: Any) -> Any:
+def _question(id: str, text: str, answers: list[list[str]], place: tuple[str, int], **more: Any) -> Any:
     evidence = {"document": place[0], "page": place[1], "modality": more.pop("modality", "text")}
     return {
         "id": id,
@@ -54,13 +54,13 @@ def _asked(id: str, text: str, answers: list[list[str]], place: tuple[str, int],
 
 QUESTIONS: dict[str, list[Any]] = {
     "Text-Only": [
-        _asked(
+        _question(
             "tall", "How tall is the Varn tower?", [["41.5"]], ("varn.pdf", 1), reference="It is 41.5 m tall."
         ),
-        _asked("door", "Which colour has the Varn door?", [["green"]], ("varn.pdf", 2)),
+        _question("door", "Which colour has the Varn door?", [["green"]], ("varn.pdf", 2)),
     ],
     "Tables": [
-        _asked(
+        _question(
             "visitors",
             "How many visitors came to the Varn tower in 1998?",
             [["1350"], ["1,350"]],
@@ -68,7 +68,9 @@ QUESTIONS: dict[str, list[Any]] = {
             modality="table",
             metadata={"language": "en", "hops": 1},
         ),
-        _asked("ore", "What does ore cost in Lune?", [["17", "crowns"]], ("lune.pdf", 1), modality="table"),
+        _question(
+            "ore", "What does ore cost in Lune?", [["17", "crowns"]], ("lune.pdf", 1), modality="table"
+        ),
     ],
     "Unanswerable": [
         {
@@ -78,7 +80,7 @@ QUESTIONS: dict[str, list[Any]] = {
             "files": ["lune.pdf"],
             "answerable": False,
         },
-        _asked("stages", "How many stages has the mill of Orsk?", [["6 stages"]], ("mill.pdf", 2)),
+        _question("stages", "How many stages has the mill of Orsk?", [["6 stages"]], ("mill.pdf", 2)),
     ],
 }
 REPLIES = {

@@ -37,7 +37,7 @@ from fathoms.types import Question
 from tests.support.project import Project, write_pdf
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
     """The sentences that were told since the last call."""
     found = [str(record.__dict__["facts"]["message"]) for record in caplog.records]
     caplog.clear()
@@ -93,11 +93,11 @@ def test_a_damaged_index_changes_no_result(project: Project, caplog: pytest.LogC
         vectors, hits_now = ingested(project, cache)
         assert np.array_equal(vectors, expected), name
         assert hits_now == found, name
-        (sentence,) = told(caplog)
+        (sentence,) = messages(caplog)
         assert sentence.startswith("the cached index "), name
         assert path.read_bytes() == whole, name
     ingested(project, cache)
-    assert told(caplog) == []
+    assert messages(caplog) == []
 
 
 @pytest.mark.slow
@@ -136,7 +136,7 @@ def test_values_that_got_to_another_key_are_not_used(
         )
     db.close()
     assert cache.get_many("embedding", ["a", "b"]) == {"a": b"first"}
-    assert len(told(caplog)) == 1
+    assert len(messages(caplog)) == 1
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_cached_texts_with_valid_checksums_but_bad_content_are_made_again(
     for kind, value in wrong.items():
         cache.put(kind, "key", value)
         assert cache.load(kind, "key", json.loads) is None, kind
-        assert len(told(caplog)) == 1, kind
+        assert len(messages(caplog)) == 1, kind
     cache.put_text("text", "key", "{}")
     assert cache.load("text", "key", json.loads) == {}
 
@@ -184,7 +184,7 @@ def test_embeddings_of_another_type_or_length(tmp_path: Path, caplog: pytest.Log
         found = embed_cached(embedder, texts, cache)
         assert found.dtype == np.float32, name
         assert np.array_equal(found, expected), name
-        assert len(told(caplog)) == 1, name
+        assert len(messages(caplog)) == 1, name
 
 
 def test_a_model_that_gives_another_length_now_embeds_all_again(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_damaged_file_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFi
         assert cache.get("x", "key") == b"value", name
         cache.shares()
         cache.close()
-        (sentence,) = told(caplog)
+        (sentence,) = messages(caplog)
         assert "is damaged: it was renamed to cache.sqlite.damaged" in sentence, name
         assert path.with_name("cache.sqlite.damaged").exists(), name
         fill()
@@ -249,7 +249,7 @@ def test_a_file_with_statements_of_its_own_is_not_used(
     cache = Cache(tmp_path)
     cache.put("x", "key", b"value")
     assert cache.get("x", "key") == b"value"
-    assert len(told(caplog)) == 1
+    assert len(messages(caplog)) == 1
 
 
 def test_two_that_find_the_damage_keep_one_new_file(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_caches_of_earlier_versions_are_made_again_without_a_word(
     assert cache.get("x", "key") is None
     assert [share.kind for share in cache.shares()] == ["indexes"]
     assert sealed(index) == "missing"
-    assert told(caplog) == []
+    assert messages(caplog) == []
 
 
 @pytest.mark.slow
@@ -294,24 +294,24 @@ def test_damaged_images_and_parts_are_made_again(tmp_path: Path, caplog: pytest.
     write_pdf(tmp_path / "a.pdf", ["The first page.", "The second page."])
     document = Pdfium().parse(tmp_path / "a.pdf")
 
-    def made() -> dict[str, bytes]:
+    def written_files() -> dict[str, bytes]:
         images = page_images(document, 40, tmp_path / "images", Pdfium())
         part = pdf_part(document, 1, 1, tmp_path / "parts", Pdfium())
         files = [*images.values(), part.path]
         return {path.name: path.read_bytes() for path in files}
 
-    expected = made()
+    expected = written_files()
     assert expected.keys() == {"0001.png", "0002.png", "part.pdf"}
     for image in (tmp_path / "images").rglob("*.png"):
         image.write_bytes(expected["0001.png"])  # a page in the place of another
     (part,) = (tmp_path / "parts").rglob("part.pdf")
     part.unlink()
-    assert {name: data for name, data in made().items() if name != "part.pdf"} == {
+    assert {name: data for name, data in written_files().items() if name != "part.pdf"} == {
         name: data for name, data in expected.items() if name != "part.pdf"
     }
-    assert len(told(caplog)) == 2
-    assert made()["part.pdf"].startswith(b"%PDF")
-    assert told(caplog) == []
+    assert len(messages(caplog)) == 2
+    assert written_files()["part.pdf"].startswith(b"%PDF")
+    assert messages(caplog) == []
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ from fathoms.report.html import MOST_CATEGORIES, report_html
 from fathoms.report.leaderboard import leaderboard
 from fathoms.report.radar import MOST_AXES, make_chart
 from fathoms.runs.run import Run
-from tests.support.made_run import MadeRun
 from tests.support.report_browser import Watched, chromium, texts, watch, written
-from tests.support.report_runs import hostile_run, made_runs
+from tests.support.report_runs import example_runs, hostile_run
+from tests.support.run_in_memory import RunInMemory
 
 PAYLOADS = (
     "</ScRiPt/><svg onload=alert(1)><!--",
@@ -53,14 +53,14 @@ def renamed(run: Run, names: dict[str, str], ids: dict[str, str]) -> Run:
         return names.get(value, ids.get(value, value)) if isinstance(value, str) else value
 
     views = [changed(view) for view in run.views()]
-    return MadeRun(
+    return RunInMemory(
         run.original_id, run.manifest.plain(), changed(dict(run.summary.plain())), lambda: iter(views)
     )
 
 
 def test_the_data_of_a_page_cannot_end_its_element() -> None:
     """Without a browser: what stands in the file holds no tag that the template did not write."""
-    tags = report_html(made_runs(["alpha"], 3)).count("<")
+    tags = report_html(example_runs(["alpha"], 3)).count("<")
     for payload in PAYLOADS:
         page = report_html([hostile_run(payload)])
         assert page.count("<script") == page.count("</script>")
@@ -81,7 +81,7 @@ def test_payloads_stay_texts(watched: Watched, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_names_that_every_object_has(watched: Watched, tmp_path: Path) -> None:
     """One run has these categories and ids, the other has not: what it inherits is not taken for its own."""
-    alpha, beta = made_runs(["alpha", "beta"], 12)
+    alpha, beta = example_runs(["alpha", "beta"], 12)
     names = dict(zip(("Text-Only", "Tables", "Images"), NAMES, strict=False))
     ids = {f"q-{number:03d}": name for number, name in enumerate(NAMES)}
     address = written(tmp_path / "report.html", [renamed(alpha, names, ids), beta])
@@ -114,7 +114,7 @@ def test_names_that_every_object_has(watched: Watched, tmp_path: Path) -> None:
 
 def many(categories: int) -> Run:
     """A run with a question in each of so many categories."""
-    run = made_runs(["alpha"], 3)[0]
+    run = example_runs(["alpha"], 3)[0]
     [view] = [view for view in run.views() if view["question"]["id"] == "q-000"]
     views = [
         {**view, "question": {**view["question"], "id": f"q{at}", "category": f"category {at}"}}
@@ -125,7 +125,7 @@ def many(categories: int) -> Run:
     figures = next(iter(profile["categories"].values()))
     profile["categories"] = {f"category {at}": figures for at in range(categories)}
     summary["categories"] = list(profile["categories"])
-    return MadeRun(run.original_id, run.manifest_json, summary, lambda: iter(views))
+    return RunInMemory(run.original_id, run.manifest_json, summary, lambda: iter(views))
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ def place(page: int, top: float = 100) -> ProvenanceItem:
     return ProvenanceItem(page_no=page, bbox=box, charspan=(0, 1))
 
 
-def made(name: str = "herring", pages: int = 3) -> DoclingDocument:
+def empty_document(name: str = "herring", pages: int = 3) -> DoclingDocument:
     """A document of empty pages."""
     sizes = {
         number: PageItem(page_no=number, size=Size(width=612, height=792)) for number in range(1, pages + 1)
@@ -46,7 +46,7 @@ def one_page(number: int, text: str) -> DoclingDocument:
 
 
 def test_each_page_has_its_markdown() -> None:
-    document = made()
+    document = empty_document()
     document.add_heading("On herring", prov=place(1))
     document.add_text(DocItemLabel.TEXT, "It swims_fast.", prov=place(1, 200))
     document.add_picture(prov=place(3))
@@ -57,7 +57,7 @@ def test_each_page_has_its_markdown() -> None:
 
 
 def test_text_inside_a_figure_is_an_option() -> None:
-    document = made(pages=1)
+    document = empty_document(pages=1)
     picture = document.add_picture(prov=place(1))
     document.add_text(DocItemLabel.TEXT, "41.5 kPa", parent=picture, prov=place(1))
     assert markdown(document, picture_text=False) == {1: "<!-- image -->"}
@@ -68,7 +68,7 @@ def test_text_inside_a_figure_is_an_option() -> None:
 
 
 def test_a_list_over_a_page_break_is_split_at_it() -> None:
-    document = made(pages=2)
+    document = empty_document(pages=2)
     group = document.add_list_group()
     for number, page in enumerate((1, 1, 2), 1):
         document.add_list_item(f"item {number}", parent=group, prov=place(page, 100 * number))
@@ -79,14 +79,14 @@ def test_a_list_over_a_page_break_is_split_at_it() -> None:
 
 
 def test_a_paragraph_over_a_page_break_is_where_it_begins() -> None:
-    document = made(pages=2)
+    document = empty_document(pages=2)
     text = document.add_text(DocItemLabel.TEXT, "It swims far.", prov=place(1))
     text.prov.append(place(2))
     assert markdown(document, picture_text=False) == {1: "It swims far."}
 
 
 def test_boxes_are_points_from_the_top_left() -> None:
-    document = made(pages=1)
+    document = empty_document(pages=1)
     document.add_text(DocItemLabel.FORMULA, "a + b", prov=place(1, 100))
     document.add_text(DocItemLabel.TEXT, "It swims.", prov=place(1, 200))
     assert [(e["kind"], e["text"], e["bbox"]) for e in elements(document)[1]] == [
@@ -96,7 +96,7 @@ def test_boxes_are_points_from_the_top_left() -> None:
 
 
 def test_a_paragraph_in_two_columns_has_a_box_in_each() -> None:
-    document = made(pages=1)
+    document = empty_document(pages=1)
     text = document.add_text(DocItemLabel.TEXT, "It swims in shoals. It is silver.", prov=place(1))
     text.prov = [
         ProvenanceItem(page_no=1, bbox=BoundingBox(l=left, t=100, r=left + 200, b=120), charspan=span)
@@ -108,7 +108,7 @@ def test_a_paragraph_in_two_columns_has_a_box_in_each() -> None:
 
 
 def test_pages_without_content_keep_their_place() -> None:
-    document = made()
+    document = empty_document()
     document.add_text(DocItemLabel.TEXT, "It swims.", prov=place(2))
     raw = Conversion(document, 3, ("repaired",)).raw(picture_text=False)
     assert [page["text"] for page in raw["pages"]] == ["", "It swims.", ""]
@@ -130,7 +130,7 @@ def test_pages_that_were_converted_apart_are_joined_under_their_numbers() -> Non
 
 
 def test_what_did_not_fail_is_kept_when_the_rest_is_joined() -> None:
-    whole = made(pages=5)
+    whole = empty_document(pages=5)
     for number in (1, 2, 5):
         whole.add_text(DocItemLabel.TEXT, f"Whole {number}.", prov=place(number))
     document = join(range(1, 6), whole, {3: one_page(3, "Alone 3.")})

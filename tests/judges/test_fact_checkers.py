@@ -45,7 +45,7 @@ def verdicts(folder: Path, checker: CheckerKind, asked: list[Judgement], **optio
     return [one for one in found if isinstance(one, Verdict)]
 
 
-def asked_of(premise: str, claims: tuple[str, ...] = CLAIMS) -> list[Judgement]:
+def judgements_of(premise: str, claims: tuple[str, ...] = CLAIMS) -> list[Judgement]:
     return [Judgement(claim=claim, premise=premise) for claim in claims]
 
 
@@ -104,7 +104,7 @@ def of_factcg(folder: Path, premise: str, claim: str) -> float:
     return float(logits.softmax(0)[1])
 
 
-def marked(folder: Path, premise: str, claim: str) -> list[tuple[str, float]]:
+def token_probabilities(folder: Path, premise: str, claim: str) -> list[tuple[str, float]]:
     """The tokens of a claim, as they stand in it, with the probability that they are not supported."""
     import torch
 
@@ -119,7 +119,7 @@ def marked(folder: Path, premise: str, claim: str) -> list[tuple[str, float]]:
 
 
 def of_lettucedetect(folder: Path, premise: str, claim: str) -> float:
-    return 1 - max(p for _, p in marked(folder, premise, claim))
+    return 1 - max(p for _, p in token_probabilities(folder, premise, claim))
 
 
 BY_HAND: dict[CheckerKind, Callable[[Path, str, str], float]] = {
@@ -135,7 +135,7 @@ def test_a_checker_gives_the_probability_of_a_forward_pass(
     kind: CheckerKind, folders: dict[CheckerKind, Path]
 ) -> None:
     """Batches with padding give what single texts give, and half of the probability decides."""
-    found = verdicts(folders[kind], kind, asked_of(PREMISE))
+    found = verdicts(folders[kind], kind, judgements_of(PREMISE))
     wanted = [BY_HAND[kind](folders[kind], PREMISE, claim) for claim in CLAIMS]
     assert [one.p for one in found] == pytest.approx(wanted, abs=1e-5)
     assert len({round(p, 4) for p in wanted}) == 3  # so the claim was read
@@ -145,9 +145,11 @@ def test_a_checker_gives_the_probability_of_a_forward_pass(
 def test_the_words_that_are_not_supported_are_kept_in_the_verdict(folders: dict[CheckerKind, Path]) -> None:
     folder = folders["lettucedetect"]
     claims = (*CLAIMS, *PREMISE.split())  # other versions of torch make other weights of a seed
-    found = verdicts(folder, "lettucedetect", asked_of(PREMISE, claims))
+    found = verdicts(folder, "lettucedetect", judgements_of(PREMISE, claims))
     for claim, verdict in zip(claims, found, strict=True):
-        spans = "".join(text if p > 0.5 else "|" for text, p in marked(folder, PREMISE, claim)).split("|")
+        spans = "".join(
+            text if p > 0.5 else "|" for text, p in token_probabilities(folder, PREMISE, claim)
+        ).split("|")
         listed = ", ".join(f"'{span.strip()}'" for span in spans if span)
         assert verdict.why == (f"not supported: {listed}" if listed else None)
         assert (verdict.why is None) == (verdict.label == "supported")
@@ -164,7 +166,7 @@ def test_the_best_of_the_parts_of_a_premise_counts(
 ) -> None:
     """Of sentences with 11 words, MiniCheck reads 45 in a part of at most 500 words, and FactCG, which counts
     the full stop, 45 in a part of at most 550."""
-    (found,) = verdicts(folders[kind], kind, asked_of(LONG, CLAIMS[:1]), max_tokens=20_000)
+    (found,) = verdicts(folders[kind], kind, judgements_of(LONG, CLAIMS[:1]), max_tokens=20_000)
     parts = [" ".join(SENTENCES[at : at + 45]) for at in (0, 45, 90)]
     each = [BY_HAND[kind](folders[kind], part, CLAIMS[0]) for part in parts]
     assert found.p == pytest.approx(max(each), abs=1e-5)
@@ -176,7 +178,7 @@ def test_lettucedetect_takes_the_part_that_supports_a_claim_best(folders: dict[C
     """Two of six sentences fit into 110 tokens with the prompt and the claim."""
     folder = folders["lettucedetect"]
     premise = " ".join(SENTENCES[:6])
-    (found,) = verdicts(folder, "lettucedetect", asked_of(premise, CLAIMS[:1]), max_tokens=110)
+    (found,) = verdicts(folder, "lettucedetect", judgements_of(premise, CLAIMS[:1]), max_tokens=110)
     parts = [" ".join(SENTENCES[at : at + 2]) for at in (0, 2, 4)]
     each = [of_lettucedetect(folder, part, CLAIMS[0]) for part in parts]
     assert found.p == pytest.approx(max(each), abs=1e-5)
@@ -187,7 +189,7 @@ def test_lettucedetect_takes_the_part_that_supports_a_claim_best(folders: dict[C
 def test_a_premise_is_cut_and_never_the_claim(kind: CheckerKind, folders: dict[CheckerKind, Path]) -> None:
     """What is said of a sentence that is too long depends on the claim still, and the verdict says that it
     was cut."""
-    found = verdicts(folders[kind], kind, asked_of("tall green door " * 60), max_tokens=150)
+    found = verdicts(folders[kind], kind, judgements_of("tall green door " * 60), max_tokens=150)
     assert [one.why and one.why.split("; ")[-1] for one in found] == [
         "premise and claim were cut to 150 tokens"
     ] * 3
@@ -228,7 +230,7 @@ def test_a_model_with_options_of_its_own_is_read_by_them() -> None:
 def test_code_that_comes_with_a_model_is_not_run(folders: dict[CheckerKind, Path]) -> None:
     """Its code would end the process."""
     assert (folders["hhem"] / "modeling_hhem_v2.py").read_text().startswith("raise SystemExit")
-    assert len(verdicts(folders["hhem"], "hhem", asked_of(PREMISE))) == 3
+    assert len(verdicts(folders["hhem"], "hhem", judgements_of(PREMISE))) == 3
 
 
 def test_weights_of_another_model_are_refused(folders: dict[CheckerKind, Path], tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ judge: {kind: scripted, labels_by: {not named: abstention, perhaps: hedged, must
 """
 
 
-def asked(model: object) -> Verdict:
+def verdict_of(model: object) -> Verdict:
     judge = LLMJudge(model=model)  # type: ignore[arg-type]
     (found,) = asyncio.run(judge.judge([judgement("Who owns the mine?", ANSWER)], Caller()))
     assert isinstance(found, Verdict)
@@ -58,7 +58,7 @@ def asked(model: object) -> Verdict:
 
 def test_a_model_names_the_sentence_that_decided() -> None:
     model = ScriptedModel(replies={"2. Its owner": '{"sentence": 2, "label": "abstention"}'})
-    found = asked(model)
+    found = verdict_of(model)
     assert (found.label, found.why) == ("abstention", "Its owner is not named in it.")
     why = JudgedAbstention().explain(found)
     assert (why.clause, why.reason) == ("Its owner is not named in it.", "the judge says abstention")
@@ -73,13 +73,13 @@ def test_a_model_names_the_sentence_that_decided() -> None:
     ],
 )
 def test_other_replies(reply: str, label: str, why: str | None) -> None:
-    found = asked(ScriptedModel(default=reply))
+    found = verdict_of(ScriptedModel(default=reply))
     assert (found.label, found.why) == (label, why)
 
 
 @pytest.mark.slow
 def test_a_grammar_holds_the_embedded_model_to_the_kinds(smollm: Embedded) -> None:
-    assert asked(smollm.model_copy(update={"max_tokens": 24})).label in KINDS
+    assert verdict_of(smollm.model_copy(update={"max_tokens": 24})).label in KINDS
 
 
 @pytest.fixture

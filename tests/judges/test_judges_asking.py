@@ -34,7 +34,7 @@ GREEN = Judgement(claim="The door is green.", premise="The tower is 41 m tall. I
 TALL = Judgement(claim="The tower is 50 m tall.", premise=GREEN.premise, context="It is 50 m tall.")
 
 
-def asked(
+def judge_all(
     judge: Judge, folder: Path, *judgements: Judgement, limit: float | None = None
 ) -> tuple[Judged, Spending]:
     judged, spending = Judged(), Spending(limit)
@@ -49,18 +49,18 @@ def llm(default: str, **options: object) -> LLMJudge:
 
 
 def test_a_verdict_is_asked_for_once_and_found_again(tmp_path: Path) -> None:
-    first, spent = asked(ScriptedJudge(), tmp_path, GREEN, TALL, GREEN)
+    first, spent = judge_all(ScriptedJudge(), tmp_path, GREEN, TALL, GREEN)
     assert (spent.calls, spent.found) == (2, 0)
-    again, spent = asked(ScriptedJudge(latency=1), tmp_path, TALL, GREEN)  # latency decides no verdict
+    again, spent = judge_all(ScriptedJudge(latency=1), tmp_path, TALL, GREEN)  # latency decides no verdict
     assert (spent.calls, spent.found) == (0, 2)
     assert again.verdicts == first.verdicts
-    _, spent = asked(ScriptedJudge(labels="three-way"), tmp_path, GREEN)
+    _, spent = judge_all(ScriptedJudge(labels="three-way"), tmp_path, GREEN)
     assert spent.calls == 1
 
 
 def test_a_changed_prompt_claim_context_or_model_asks_anew(tmp_path: Path) -> None:
     judge = llm("yes")
-    assert asked(judge, tmp_path, GREEN)[1].calls == 1
+    assert judge_all(judge, tmp_path, GREEN)[1].calls == 1
     changed = [
         (llm("yes", prompt="{premise} -- {claim}? yes or no"), GREEN),
         (judge, GREEN._replace(context="So it is.")),
@@ -68,8 +68,8 @@ def test_a_changed_prompt_claim_context_or_model_asks_anew(tmp_path: Path) -> No
         (llm("yes", model={"model": "another"}), GREEN),
     ]
     for other, judgement in changed:
-        assert asked(other, tmp_path, judgement)[1].calls == 1
-    assert asked(judge, tmp_path, GREEN)[1].calls == 0
+        assert judge_all(other, tmp_path, judgement)[1].calls == 1
+    assert judge_all(judge, tmp_path, GREEN)[1].calls == 0
 
 
 def test_what_only_concerns_claims_asks_for_no_grade_again(tmp_path: Path) -> None:
@@ -83,12 +83,12 @@ def test_what_only_concerns_claims_asks_for_no_grade_again(tmp_path: Path) -> No
         await journal.finish()
 
     asyncio.run(as_before())
-    assert asked(judge, tmp_path, right)[1].found == 1
+    assert judge_all(judge, tmp_path, right)[1].found == 1
     options = {"labels": "three-way", "claims_a_call": 4, "premise": {"retrieve": 3}}
-    assert asked(llm("yes", **options), tmp_path, right)[1].calls == 1
+    assert judge_all(llm("yes", **options), tmp_path, right)[1].calls == 1
     for other in (llm("yes", threshold=0.7), llm("yes", prompt="{premise} -- {claim}? yes or no")):
-        assert asked(other, tmp_path, right)[1].calls == 0
-    assert asked(llm("yes", model={"model": "another"}), tmp_path, right)[1].calls == 1
+        assert judge_all(other, tmp_path, right)[1].calls == 0
+    assert judge_all(llm("yes", model={"model": "another"}), tmp_path, right)[1].calls == 1
 
 
 @given(st.lists(st.text(st.characters()) | st.integers() | st.none()))
@@ -108,16 +108,16 @@ def test_a_verdict_is_found_by_what_was_asked(claim: str, premise: str, context:
 
 
 def test_a_half_line_of_a_killed_writer_costs_one_verdict(tmp_path: Path) -> None:
-    asked(ScriptedJudge(), tmp_path, GREEN, TALL)
+    judge_all(ScriptedJudge(), tmp_path, GREEN, TALL)
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-30])
-    _, spent = asked(ScriptedJudge(), tmp_path, GREEN, TALL)
+    _, spent = judge_all(ScriptedJudge(), tmp_path, GREEN, TALL)
     assert (spent.calls, spent.found) == (1, 1)
-    assert asked(ScriptedJudge(), tmp_path, GREEN, TALL)[1].found == 2
+    assert judge_all(ScriptedJudge(), tmp_path, GREEN, TALL)[1].found == 2
 
 
 def test_an_unreadable_reply_is_asked_for_once_more(tmp_path: Path) -> None:
-    (verdict,) = asked(llm("I like it."), tmp_path, GREEN)[0].verdicts.values()
+    (verdict,) = judge_all(llm("I like it."), tmp_path, GREEN)[0].verdicts.values()
     assert (verdict.label, verdict.supports) == ("unparsed", None)
     assert verdict.why == "unreadable: 'I like it.'"
     assert verdict.usage is not None
@@ -126,11 +126,11 @@ def test_an_unreadable_reply_is_asked_for_once_more(tmp_path: Path) -> None:
 
 def test_a_reply_cut_at_its_token_limit_is_not_asked_for_again(tmp_path: Path) -> None:
     judge = llm("I think that yes", model={"max_tokens": 3})
-    (verdict,) = asked(judge, tmp_path, GREEN)[0].verdicts.values()
+    (verdict,) = judge_all(judge, tmp_path, GREEN)[0].verdicts.values()
     assert (verdict.label, verdict.why) == ("unparsed", "the reply was cut at its token limit")
     assert verdict.usage is not None
     assert verdict.usage.completion_tokens == 3
-    assert asked(judge, tmp_path, GREEN)[1].calls == 0  # it would be cut again
+    assert judge_all(judge, tmp_path, GREEN)[1].calls == 0  # it would be cut again
 
 
 def test_what_could_not_be_read_is_asked_for_again_later_and_nothing_else(tmp_path: Path) -> None:
@@ -150,25 +150,25 @@ def test_what_could_not_be_read_is_asked_for_again_later_and_nothing_else(tmp_pa
         priced = {**model, "price": {"input": 0, "output": 1e6}}
         judge = LLMJudge.model_validate({"model": priced, "claims_a_call": 1})
         both = (GREEN, TALL)
-        first, spent = asked(judge, tmp_path, *both)
+        first, spent = judge_all(judge, tmp_path, *both)
         assert (first.verdicts[TALL].label, spent.calls, spent.cost) == ("unparsed", 2, 1 + 2)
-        held, spent = asked(judge, tmp_path, *both, limit=-1)
+        held, spent = judge_all(judge, tmp_path, *both, limit=-1)
         assert (held.verdicts, spent.calls, spent.found) == (first.verdicts, 0, 2)
         said["50 m"] = ""
-        failed, spent = asked(judge, tmp_path, *both)
+        failed, spent = judge_all(judge, tmp_path, *both)
         assert (failed.verdicts, spent.calls, spent.failed) == (first.verdicts, 1, 1)
         said["50 m"] = "no"
-        later, spent = asked(judge, tmp_path, *both)
+        later, spent = judge_all(judge, tmp_path, *both)
         assert (later.verdicts[TALL].label, later.verdicts[GREEN]) == ("unsupported", first.verdicts[GREEN])
         assert (spent.calls, spent.found, spent.cost) == (1, 1, 1)
         assert (spent.again, spent.reread) == (1, 1)
         assert later.verdicts[TALL].cost == 2 + 1
         assert later.verdicts[TALL].usage == Usage(prompt_tokens=0, completion_tokens=3)
-        assert asked(judge, tmp_path, *both)[1].calls == 0
+        assert judge_all(judge, tmp_path, *both)[1].calls == 0
 
 
 def test_a_failed_call_is_no_verdict_and_is_asked_for_again(tmp_path: Path) -> None:
-    judged, spent = asked(llm("yes", model={"fail_on": {"green": "the server is down"}}), tmp_path, GREEN)
+    judged, spent = judge_all(llm("yes", model={"fail_on": {"green": "the server is down"}}), tmp_path, GREEN)
     assert judged.verdicts == {}
     (failure,) = judged.unjudged.values()
     assert (failure.kind, failure.message, spent.failed) == ("ModelError", "the server is down", 1)
@@ -201,14 +201,14 @@ def test_the_majority_of_the_votes_decides(tmp_path: Path) -> None:
     found = decided(votes)
     assert (found.label, found.votes) == ("supported", {"supported": 2, "unsupported": 1})
     assert found.p == pytest.approx(0.6)
-    assert asked(llm("yes", votes=3), tmp_path, GREEN)[1].calls == 3
-    _, spent = asked(llm("yes", votes=5), tmp_path, GREEN)  # two more votes are asked for, not five
+    assert judge_all(llm("yes", votes=3), tmp_path, GREEN)[1].calls == 3
+    _, spent = judge_all(llm("yes", votes=5), tmp_path, GREEN)  # two more votes are asked for, not five
     assert (spent.calls, spent.found) == (2, 3)
 
 
 def test_a_cascade_asks_the_dear_judge_only_where_the_cheap_one_is_not_sure(tmp_path: Path) -> None:
     cheap = ScriptedJudge(labels_by={"50 m": "unparsed"})
-    judged, _ = asked(Cascade(cheap=cheap, dear=llm("yes")), tmp_path, GREEN, TALL)
+    judged, _ = judge_all(Cascade(cheap=cheap, dear=llm("yes")), tmp_path, GREEN, TALL)
     assert judged.verdicts[GREEN].usage is None  # decided by the cheap one
     assert judged.verdicts[TALL].label == "supported"  # the dear one says yes to everything
     assert judged.verdicts[TALL].usage is not None
@@ -260,7 +260,7 @@ def test_verdicts_that_a_cascade_stored_as_its_own_are_found(tmp_path: Path) -> 
         await journal.finish()
 
     asyncio.run(as_before())
-    judged, spent = asked(cascade, tmp_path, GREEN, TALL)
+    judged, spent = judge_all(cascade, tmp_path, GREEN, TALL)
     assert [judged.verdicts[one].label for one in (GREEN, TALL)] == ["unsupported", "supported"]
     assert (spent.calls, spent.found) == (2, 1)
 
@@ -269,7 +269,7 @@ def test_people_are_looked_up_and_nobody_is_made_up(tmp_path: Path) -> None:
     labels = tmp_path / "labels.jsonl"
     row = {"claim": GREEN.claim, "premise": GREEN.premise, "label": "supported"}
     labels.write_text(json.dumps(row) + "\n")
-    judged, _ = asked(PeopleJudge(labels=labels), tmp_path / "run", GREEN, TALL)
+    judged, _ = judge_all(PeopleJudge(labels=labels), tmp_path / "run", GREEN, TALL)
     assert judged.verdicts[GREEN].label == "supported"
     assert judged.unjudged[TALL] == Failure(kind="DataError", message="no label in labels.jsonl")
     labels.write_text('{"claim": "c", "premise": "p", "label": "maybe"}\n')
@@ -280,15 +280,15 @@ def test_people_are_looked_up_and_nobody_is_made_up(tmp_path: Path) -> None:
 def test_the_budget_stops_before_a_call_that_would_pass_it(tmp_path: Path) -> None:
     price = {"price": {"input": 1_000_000, "output": 0}}  # a dollar a token: about 70 a verdict
     judge = llm("yes", model=price, claims_a_call=1)
-    cost = asked(judge, tmp_path / "free", GREEN)[1].cost
+    cost = judge_all(judge, tmp_path / "free", GREEN)[1].cost
     assert cost is not None
     many = [GREEN._replace(claim=f"The door {number} is green.") for number in range(10)]
-    judged, spent = asked(judge, tmp_path, *many, limit=4.5 * cost)
+    judged, spent = judge_all(judge, tmp_path, *many, limit=4.5 * cost)
     assert spent.is_spent
     assert 3 <= len(judged.verdicts) <= 4
     assert spent.cost is not None
     assert spent.cost <= 4.5 * cost * 1.05  # the claims differ by a token
-    _, rest = asked(judge, tmp_path, *many)
+    _, rest = judge_all(judge, tmp_path, *many)
     assert rest.calls == 10 - len(judged.verdicts)
 
 
@@ -353,5 +353,5 @@ def test_a_prompt_without_claim_or_premise_is_refused(places: str) -> None:
 def test_a_judge_that_reads_no_pictures_is_refused_before_the_first_call(tmp_path: Path) -> None:
     picture = GREEN._replace(image=tmp_path / "door.png")
     with pytest.raises(UsageError, match="scripted reads no pictures"):
-        asked(ScriptedJudge(), tmp_path, GREEN, picture)
+        judge_all(ScriptedJudge(), tmp_path, GREEN, picture)
     assert not (tmp_path / NAME).exists()

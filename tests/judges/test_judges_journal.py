@@ -14,7 +14,7 @@ from fathoms.types import Claim, Judgement, Verdict
 ASKED = [Judgement(claim=f"claim {n}", context="as it says", premise='a "quoted" source') for n in range(3)]
 
 
-def kept(asked: Judgement) -> Verdict:
+def verdict_on(asked: Judgement) -> Verdict:
     return Verdict(
         claim=asked.claim,
         premise=asked.premise,
@@ -29,7 +29,7 @@ def kept(asked: Judgement) -> Verdict:
 def folder(tmp_path: Path) -> Path:
     async def write() -> None:
         journal = VerdictJournal(tmp_path)
-        await asyncio.gather(*(journal.put(f"{n:032x}", kept(asked)) for n, asked in enumerate(ASKED)))
+        await asyncio.gather(*(journal.put(f"{n:032x}", verdict_on(asked)) for n, asked in enumerate(ASKED)))
         await journal.put("f" * 32, (Claim(text="the door is green", sentence=0),), cost=0.5)
         await journal.finish()
 
@@ -43,7 +43,7 @@ def found(folder: Path) -> list[Verdict | None]:
 
 
 def test_verdicts_and_claims_are_read_as_they_were_written(folder: Path) -> None:
-    assert found(folder) == [kept(asked) for asked in ASKED]
+    assert found(folder) == [verdict_on(asked) for asked in ASKED]
     journal = VerdictJournal(folder)
     assert journal.claims("f" * 32) == (Claim(text="the door is green", sentence=0),)
     assert journal.verdict("0" * 31 + "9", ASKED[0]) is None
@@ -54,7 +54,7 @@ def test_verdicts_and_claims_are_read_as_they_were_written(folder: Path) -> None
 def test_a_torn_last_line_costs_that_line_only(folder: Path, cut: int) -> None:
     path = folder / NAME
     path.write_bytes(path.read_bytes()[:-cut])
-    assert found(folder) == [kept(asked) for asked in ASKED]
+    assert found(folder) == [verdict_on(asked) for asked in ASKED]
     assert (VerdictJournal(folder).claims("f" * 32) is None) == (cut > 1)
     assert VerdictJournal(folder).damaged == 0  # its writer was killed
 
@@ -63,7 +63,7 @@ def test_a_changed_byte_costs_that_line_only(folder: Path) -> None:
     path = folder / NAME
     first, *rest = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([first.replace(b"supported", b"supporteX"), *rest]))
-    assert found(folder) == [None, kept(ASKED[1]), kept(ASKED[2])]
+    assert found(folder) == [None, verdict_on(ASKED[1]), verdict_on(ASKED[2])]
     assert VerdictJournal(folder).damaged == 1
 
 

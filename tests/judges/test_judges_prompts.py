@@ -74,7 +74,7 @@ def own(name: str) -> str:
     return f"MY {name}: " + " ".join(f"{{{place}}}" for place in sorted(places(shipped(name).whole)))
 
 
-def asked(judge: Any, folder: Path, *judgements: Judgement) -> tuple[list[str], int]:
+def labels_and_calls(judge: Any, folder: Path, *judgements: Judgement) -> tuple[list[str], int]:
     """The labels of verdicts, and the number of calls."""
     judged, spending = Judged(), Spending()
     bench = Bench(judge, VerdictJournal(folder), Caller(), spending, asks_again=False)
@@ -105,10 +105,14 @@ def test_each_rubric_can_be_replaced_and_asks_anew_for_its_own_verdicts_alone(
     claim = Judgement(claim="It is tall.", premise="It is tall.")
     model = ScriptedModel(replies={f"MY {rubric}:": REPLIES.get(rubric, "yes")}, default="by ours")
     ours, mine = LLMJudge(model=model), LLMJudge(model=model, prompts={rubric: own(rubric)})
-    assert asked(ours, tmp_path, judgement, claim) == (["unparsed", "unparsed"], 2)
-    (label, of_claim), calls = asked(mine, tmp_path, judgement, claim)
+    assert labels_and_calls(ours, tmp_path, judgement, claim) == (["unparsed", "unparsed"], 2)
+    (label, of_claim), calls = labels_and_calls(mine, tmp_path, judgement, claim)
     assert (label != "unparsed", of_claim, calls) == (True, "unparsed", 1)
-    assert asked(mine, tmp_path, judgement, claim)[1] == asked(ours, tmp_path, judgement, claim)[1] == 0
+    assert (
+        labels_and_calls(mine, tmp_path, judgement, claim)[1]
+        == labels_and_calls(ours, tmp_path, judgement, claim)[1]
+        == 0
+    )
     assert mine.prompt_of(rubric) == f"own prompt for {rubric}"
     assert mine.prompt_of("support") == ours.prompt_of("support") == "crossed-binary 1"
     assert mine.identity() != ours.identity()
@@ -155,9 +159,9 @@ def test_a_later_version_of_a_prompt_asks_anew(tmp_path: Path) -> None:
 
     judgement = Judgement(claim="It is tall.", rubric="grade")
     model = ScriptedModel(default="7")
-    assert asked(LLMJudge(model=model), tmp_path, judgement)[1] == 1
-    assert asked(LLMJudge(model=model), tmp_path, judgement)[1] == 0
-    assert asked(Later(model=model), tmp_path, judgement)[1] == 1
+    assert labels_and_calls(LLMJudge(model=model), tmp_path, judgement)[1] == 1
+    assert labels_and_calls(LLMJudge(model=model), tmp_path, judgement)[1] == 0
+    assert labels_and_calls(Later(model=model), tmp_path, judgement)[1] == 1
 
 
 def test_metrics_name_all_that_they_ask_for() -> None:

@@ -28,7 +28,7 @@ TOWER = "The tower is 41 m tall. Its door is painted green."
 MINE = "The mine was closed in 1911."
 
 
-def asked(judge: LLMJudge, folder: Path, *judgements: Judgement) -> tuple[Judged, Spending]:
+def judge_all(judge: LLMJudge, folder: Path, *judgements: Judgement) -> tuple[Judged, Spending]:
     judged, spending = Judged(), Spending()
     asyncio.run(Bench(judge, VerdictJournal(folder), Caller(), spending).ask(judgements, judged))
     return judged, spending
@@ -48,7 +48,7 @@ def test_labels_are_read_by_the_number_of_the_claim(tmp_path: Path) -> None:
     # in another order, and one number too many; the claim without a label is asked for again alone
     replies = {"1. It is red.": '{"1": "yes"}'}
     judge = several('{"3": "yes", "1": "no", "4": "yes"}', 8, replies=replies)
-    judged, spending = asked(judge, tmp_path, *judgements)
+    judged, spending = judge_all(judge, tmp_path, *judgements)
     verdicts = [judged.verdicts[one] for one in judgements]
     assert [verdict.label for verdict in verdicts] == ["unsupported", "supported", "supported"]
     assert (spending.calls, spending.found) == (1, 0)
@@ -62,14 +62,14 @@ def test_a_call_has_the_claims_of_one_premise_and_only_those_that_are_missing(tm
     judge = several('{"1": "yes", "2": "yes"}', 2)
     first, second = of(TOWER, "It is tall.", "It is red.", "It has a door."), of(MINE, "It was closed.")
     mixed = [first[0], second[0], first[1], first[2]]
-    judged, spending = asked(judge, tmp_path, *mixed)
+    judged, spending = judge_all(judge, tmp_path, *mixed)
     assert spending.calls == 3  # two and one of the tower, one of the mine
     assert {verdict.label for verdict in judged.verdicts.values()} == {"supported"}
-    _, spending = asked(judge, tmp_path, *mixed, *of(TOWER, "It has a bell."))
+    _, spending = judge_all(judge, tmp_path, *mixed, *of(TOWER, "It has a bell."))
     assert (spending.calls, spending.found) == (1, 4)
     # single claims have other verdicts than claims in company
-    assert asked(several("yes", 1), tmp_path, *mixed)[1].found == 0
-    assert asked(several('{"1": "yes"}', 3), tmp_path, *mixed)[1].found == 0
+    assert judge_all(several("yes", 1), tmp_path, *mixed)[1].found == 0
+    assert judge_all(several('{"1": "yes"}', 3), tmp_path, *mixed)[1].found == 0
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_call_has_the_claims_of_one_premise_and_only_those_that_are_missing(tm
 def test_a_reply_without_labels_is_unparsed(
     tmp_path: Path, reply: str, calls: tuple[int, int], why: str
 ) -> None:
-    judged, _ = asked(several(reply, 2), tmp_path, *of(TOWER, "It is tall.", "It is red."))
+    judged, _ = judge_all(several(reply, 2), tmp_path, *of(TOWER, "It is tall.", "It is red."))
     first, second = judged.verdicts.values()
     assert (first.label, second.label) == ("unparsed", "unparsed")
     assert first.why is not None
@@ -123,7 +123,9 @@ def test_a_judge_sees_the_passages_that_share_rare_words_with_the_claims(tmp_pat
     assert Excerpts(retrieve=6).of(premise, [door]) == premise
     model = ScriptedModel(replies={"The mine is deep": "yes"}, default="no")
     whole, some = LLMJudge(model=model), LLMJudge(model=model, premise=excerpts)
-    assert [next(iter(asked(one, tmp_path, door)[0].verdicts.values())).label for one in (whole, some)] == [
+    assert [
+        next(iter(judge_all(one, tmp_path, door)[0].verdicts.values())).label for one in (whole, some)
+    ] == [
         "supported",
         "unsupported",
     ]
@@ -178,7 +180,7 @@ def test_claims_and_texts_of_one_call_are_told_apart(tmp_path: Path, order: int)
     judgements = [*SHARED, *whole, *OTHER][::order]
     with strict_server(compared) as server:
         model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": MODEL}
-        found, spending = asked(LLMJudge.model_validate({"model": model}), tmp_path, *judgements)
+        found, spending = judge_all(LLMJudge.model_validate({"model": model}), tmp_path, *judgements)
     for one in judgements:
         label = "supported" if one.claim in one.premise else "unsupported"
         assert found.verdicts[one].label == label, one
@@ -204,7 +206,7 @@ def test_what_has_no_label_in_a_common_reply_is_asked_for_by_text(tmp_path: Path
 
     with serving({CHAT: answer, "/v1/models": {"data": [{"id": MODEL}]}}) as server:
         model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": MODEL}
-        judged, spending = asked(LLMJudge.model_validate({"model": model}), tmp_path, *SHARED)
+        judged, spending = judge_all(LLMJudge.model_validate({"model": model}), tmp_path, *SHARED)
         assert {one: judged.verdicts[one].label for one in SHARED} == {
             one: "supported" if one.claim in one.premise else "unsupported" for one in SHARED
         }

@@ -57,7 +57,7 @@ def record(answer: str, nuggets: tuple[Nugget, ...] = NUGGETS, name: str = "q") 
     return Record(question=question, answer=Reply(text=answer), hits=tuple(hits), citations=citations)
 
 
-def asked_of(metric: Metric, one: Record) -> list[Judgement]:
+def judgements_of(metric: Metric, one: Record) -> list[Judgement]:
     return list(metric.judgements(one, {}))  # type: ignore[attr-defined]
 
 
@@ -71,7 +71,7 @@ def score(
     """The score by all verdicts that a metric asks for, a few of them changed or (`None`) missing."""
     labels: dict[tuple[str, str], str | None] = {**LABELS, **(changed or {})}
     verdicts = {}
-    for asked in asked_of(metric, one):
+    for asked in judgements_of(metric, one):
         key = asked.claim, asked.premise if asked.rubric == "support" else asked.rubric
         if label := labels.get(key, "unsupported"):
             verdicts[asked] = Verdict(claim=asked.claim, premise=asked.premise, label=label)
@@ -109,7 +109,7 @@ def test_all_six_by_hand() -> None:
 
 def test_each_citation_is_judged_alone_and_what_is_certain_is_not_asked() -> None:
     support, of_all, coverage, *_ = named(["argue"])
-    asked = asked_of(support, record(ANSWER))
+    asked = judgements_of(support, record(ANSWER))
     assert [(one.claim, one.premise) for one in asked if one.rubric == "support"] == [
         *(("The tower is old.", "one"), ("The tower is old.", "two")),
         *(("It has a lift.", "two"), ("It has a lift.", "three"), ("It is not known who built it.", "two")),
@@ -117,8 +117,8 @@ def test_each_citation_is_judged_alone_and_what_is_certain_is_not_asked() -> Non
     citing = [one for one in asked if one.rubric == "citing"]
     assert [one.claim for one in citing] == ["It is red.", "This is a report.", "It has stood for long."]
     assert citing[0].premise == "The tower is old.\nIt has a lift."
-    assert {one.rubric for one in asked_of(of_all, record(ANSWER))} == {"support"}
-    assert [one.rubric for one in asked_of(coverage, record(ANSWER))] == [
+    assert {one.rubric for one in judgements_of(of_all, record(ANSWER))} == {"support"}
+    assert [one.rubric for one in judgements_of(coverage, record(ANSWER))] == [
         *("nugget", "nugget", "unanswerable", "nugget")
     ]
 

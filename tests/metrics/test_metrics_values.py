@@ -34,7 +34,7 @@ from fathoms.types import Failure, Question, Record, Reply, Score, Usage
 MADE_BEFORE = Path(__file__).parents[1] / "runs" / "made_before"
 
 
-class Asked(BaseModel):
+class Configured(BaseModel):
     metrics: Metrics = ()
 
 
@@ -78,7 +78,7 @@ def test_every_metric_says_what_it_is() -> None:
 
 
 def test_names_and_sets_become_metrics() -> None:
-    chosen = Asked.model_validate({"metrics": ["fathoms", {"kind": "latency"}, "mine:length"]}).metrics
+    chosen = Configured.model_validate({"metrics": ["fathoms", {"kind": "latency"}, "mine:length"]}).metrics
     names = [metric.name for metric in distinct(chosen)]
     assert names == [*FATHOMS, "length"]
     assert str(named(["cost"])[0]) == "cost"

@@ -43,7 +43,7 @@ async def back_off(stop: Stop) -> None:
     await ProviderCalls(ExecutionSettings(first_wait=60), stop).make(failing(ModelError("busy", status=503)))
 
 
-async def asked_to_wait(stop: Stop) -> None:
+async def call_that_waits(stop: Stop) -> None:
     await ProviderCalls(ExecutionSettings(), stop).make(failing(RateLimitError("later", retry_after=50)))
 
 
@@ -51,7 +51,7 @@ async def for_good(stop: Stop) -> None:
     await stop.sleep(600)
 
 
-@pytest.mark.parametrize("wait", [turn, budget, back_off, asked_to_wait, for_good])
+@pytest.mark.parametrize("wait", [turn, budget, back_off, call_that_waits, for_good])
 @pytest.mark.parametrize("late", [True, False])
 def test_a_wait_ends(wait: Wait, late: bool) -> None:
     async def go() -> None:

@@ -19,9 +19,9 @@ from fathoms.models.protocols import FileLimits
 from fathoms.types import Usage
 from tests.support.mixed_message import Mixed
 from tests.support.packages import skip_without
-from tests.support.vendor_clients import APIS, VARIABLE, adapter, answered, asked, prompt
+from tests.support.vendor_clients import APIS, VARIABLE, adapter, answered, prompt, replies_to
 from tests.support.vendor_schemas import complaint, unknown_fields
-from tests.support.vendor_servers import KEY, Asked, Vendors, vendors
+from tests.support.vendor_servers import KEY, Request, Vendors, vendors
 from tests.support.vendor_wire import MODELS, STOPS, Breaks, Fails, Said, Step, error_body, event
 
 pytestmark = pytest.mark.slow  # three SDKs and their servers
@@ -139,8 +139,8 @@ def test_parts_arrive_in_their_order(api: str, attach: str, server: Vendors, mix
 @pytest.mark.parametrize("api", APIS)
 def test_a_file_is_uploaded_once(api: str, server: Vendors, pdfs: list[Path]) -> None:
     model = adapter(api, server, attach="upload")
-    asked(model, *(prompt(f"Question {n}", files=pdfs[:2]) for n in range(4)))
-    asked(model, prompt("One more", files=pdfs[1:3]))  # another event loop
+    replies_to(model, *(prompt(f"Question {n}", files=pdfs[:2]) for n in range(4)))
+    replies_to(model, prompt("One more", files=pdfs[1:3]))  # another event loop
     assert sorted(data for _, _, data in server.uploads) == sorted(path.read_bytes() for path in pdfs[:3])
     assert [len(seen.files) for seen in server.asked] == [2] * 5
     assert not any(seen.inline for seen in server.asked)
@@ -482,7 +482,7 @@ def test_refused_by_a_filter_before_the_model(server: Vendors, stream: bool) -> 
 
 
 def test_a_question_reaches_the_script(server: Vendors) -> None:
-    def script(seen: Asked) -> Step:
+    def script(seen: Request) -> Step:
         return Said(f"{seen.api}: {seen.text}")
 
     server.script = script

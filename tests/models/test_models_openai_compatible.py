@@ -152,7 +152,7 @@ def test_servers_that_list_no_model_or_a_shorter_context() -> None:
 
 def test_no_key_of_the_user_goes_to_this_server(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-the-users-own")
-    _, stub = told(answer("42"))
+    _, stub = reply_of(answer("42"))
     assert stub.requests
     assert not any("sk-the-users-own" in str(headers) for _, _, headers, _ in stub.requests)
 
@@ -206,7 +206,7 @@ def answer(text: str | None, prompt_tokens: int = 20, **message: Any) -> dict[st
     }
 
 
-def told(
+def reply_of(
     completion: dict[str, Any], text: str = "6 x 7?", *images: Path, **options: Any
 ) -> tuple[Reply, Stub]:
     """The reply of a server that answers so, and what it was sent."""
@@ -242,7 +242,7 @@ CONTENTS: list[list[dict[str, Any]]] = [
     ],
 )
 def test_reasoning_is_kept_apart(completion: dict[str, Any], text: str, reasoning: str) -> None:
-    reply, _ = told(completion)
+    reply, _ = reply_of(completion)
     assert (reply.text, reply.reasoning) == (text, reasoning)
 
 
@@ -263,7 +263,7 @@ def test_reasoning_of_a_real_server(
 
 
 def test_images_arrive_as_data_urls_before_the_text(picture: Path) -> None:
-    _, stub = told(answer("red"), "What is this?", picture)
+    _, stub = reply_of(answer("red"), "What is this?", picture)
     (message,) = stub.bodies("/v1/chat/completions")[0]["messages"]
     image, text = message["content"]
     assert text == {"type": "text", "text": "What is this?"}
@@ -293,7 +293,7 @@ def test_several_texts_are_sent_as_one() -> None:
 
 def test_options_go_to_the_server() -> None:
     extra = {"chat_template_kwargs": {"enable_thinking": False}}
-    _, stub = told(answer("42"), max_tokens=9, temperature=0.5, top_p=0.7, seed=3, extra_body=extra)
+    _, stub = reply_of(answer("42"), max_tokens=9, temperature=0.5, top_p=0.7, seed=3, extra_body=extra)
     (body,) = stub.bodies("/v1/chat/completions")
     assert body.pop("messages") == [{"role": "user", "content": "6 x 7?"}]
     assert (body.pop("stream"), body.pop("stream_options")) == (True, {"include_usage": True})
@@ -313,7 +313,7 @@ def test_options_go_to_the_server() -> None:
 def test_a_cut_prompt_is_flagged_where_the_count_proves_it(
     words: int, n_ctx: int | None, read: int, cut: bool | None
 ) -> None:
-    reply, _ = told(answer("42", prompt_tokens=read), "word " * words, n_ctx=n_ctx, max_tokens=9)
+    reply, _ = reply_of(answer("42", prompt_tokens=read), "word " * words, n_ctx=n_ctx, max_tokens=9)
     assert reply.prompt_cut is cut
 
 
@@ -370,7 +370,7 @@ def test_what_the_server_says_when_it_cannot_count(
 
 
 def test_the_limit_of_a_reply_can_have_its_other_name() -> None:
-    _, stub = told(answer("42"), max_tokens=7, limit_name="max_completion_tokens")
+    _, stub = reply_of(answer("42"), max_tokens=7, limit_name="max_completion_tokens")
     (body,) = stub.bodies("/v1/chat/completions")
     assert body["max_completion_tokens"] == 7
     assert "max_tokens" not in body
@@ -389,7 +389,7 @@ def test_a_server_that_is_busy_once_is_asked_again() -> None:
 def test_references_in_the_extra_body_are_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FATHOMS_TEST_LORA", "one")
     extra = {"lora": "${FATHOMS_TEST_LORA}"}
-    _, stub = told(answer("42"), extra_body=extra)
+    _, stub = reply_of(answer("42"), extra_body=extra)
     assert stub.bodies("/v1/chat/completions")[0]["lora"] == "one"
     with serving({"/tokenize": {"count": 17}, "/v1/embeddings": rows([1.0])}) as stub:
         options = {"model": "m", "base_url": f"{stub.address}/v1", "extra_body": extra}

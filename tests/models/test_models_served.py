@@ -47,7 +47,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Embeddings]:
 
 
 @pytest.fixture
-def made(server: Embeddings) -> Callable[..., ServedPageModel]:
+def embedder_of(server: Embeddings) -> Callable[..., ServedPageModel]:
     """Make the embedder of an API at the server."""
     adapter: TypeAdapter[PageEmbedder] = TypeAdapter(PageEmbedder)
 
@@ -69,10 +69,10 @@ def drawn(folder: Path, *sizes: tuple[int, int]) -> list[Path]:
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_vectors_come_back_in_order(api: str, made: Any, server: Embeddings, tmp_path: Path) -> None:
+def test_vectors_come_back_in_order(api: str, embedder_of: Any, server: Embeddings, tmp_path: Path) -> None:
     """Unit vectors of pictures and texts in several requests at a time, the tokens that were reported and
     their cost at a price of one's own."""
-    embedder = made(api, batch_size=2, price={"image": 2, "text": 1})
+    embedder = embedder_of(api, batch_size=2, price={"image": 2, "text": 1})
     how = EmbeddingCalls(QUICK)
     pages = embedding.embed_pages(embedder, drawn(tmp_path, (30, 40), (80, 60), (50, 120)), how)
     assert [page.tolist() for page in pages] == [
@@ -91,38 +91,38 @@ def test_vectors_come_back_in_order(api: str, made: Any, server: Embeddings, tmp
     assert how.cost == pytest.approx((3000 * 2 + 20 * 1) / 1e6)
 
 
-def test_each_api_is_asked_in_its_own_way(made: Any, server: Embeddings, tmp_path: Path) -> None:
+def test_each_api_is_asked_in_its_own_way(embedder_of: Any, server: Embeddings, tmp_path: Path) -> None:
     """What a page and a question are to each API, and its options; all else the server refuses."""
     pictures = drawn(tmp_path, (30, 40))
 
-    def asked(api: str, **options: Any) -> list[dict[str, Any]]:
+    def bodies_of(api: str, **options: Any) -> list[dict[str, Any]]:
         server.bodies.clear()
-        embedder = made(api, **options)
+        embedder = embedder_of(api, **options)
         embedder.embed_pages(pictures)
         embedder.embed_questions(["a b"])
         return [{k: v for k, v in body.items() if k not in ("inputs", "input")} for body in server.bodies]
 
-    page, question = asked("cohere")
+    page, question = bodies_of("cohere")
     assert page == {"model": "embed-v4.0", "input_type": "search_document", "embedding_types": ["float"]}
     assert (question["input_type"], question["texts"]) == ("search_query", ["a b"])
-    assert asked("cohere-v3")[0]["input_type"] == "image"
-    kinds = [(body["input_type"], body["truncation"]) for body in asked("voyage")]
+    assert bodies_of("cohere-v3")[0]["input_type"] == "image"
+    kinds = [(body["input_type"], body["truncation"]) for body in bodies_of("voyage")]
     assert kinds == [("document", False), ("query", False)]
-    assert [body["task"] for body in asked("jina")] == ["retrieval.passage", "retrieval.query"]
-    assert [body.get("task") for body in asked("jina", model="jina-clip-v2")] == [None, "retrieval.query"]
-    page, question = asked("vllm", system="Represent it.", page_text="Page.", query_prefix="Q: ")
+    assert [body["task"] for body in bodies_of("jina")] == ["retrieval.passage", "retrieval.query"]
+    assert [body.get("task") for body in bodies_of("jina", model="jina-clip-v2")] == [None, "retrieval.query"]
+    page, question = bodies_of("vllm", system="Represent it.", page_text="Page.", query_prefix="Q: ")
     assert [(message["role"], len(message["content"])) for message in page["messages"]] == [
         ("system", 1),
         ("user", 2),
     ]
     assert page["messages"][1]["content"][1] == {"type": "text", "text": "Page."}
     assert question["messages"][1]["content"] == [{"type": "text", "text": "Q: a b"}]
-    assert [body.get("modality") for body in asked("infinity")] == ["image", None]
+    assert [body.get("modality") for body in bodies_of("infinity")] == ["image", None]
 
 
-def test_many_vectors_of_jina_stay_as_they_are(made: Any, server: Embeddings, tmp_path: Path) -> None:
+def test_many_vectors_of_jina_stay_as_they_are(embedder_of: Any, server: Embeddings, tmp_path: Path) -> None:
     """Under either name that clients of the API read."""
-    embedder = made("jina", multi_vector=True)
+    embedder = embedder_of("jina", multi_vector=True)
     assert embedder.many
     (page,) = embedder.embed_pages(drawn(tmp_path, (30, 40)))
     assert page.tolist() == [[30, 40], [40, 30]]
@@ -134,13 +134,13 @@ def test_many_vectors_of_jina_stay_as_they_are(made: Any, server: Embeddings, tm
         embedder.embed_questions(["a"])
     server.steps = [lambda answer: {"data": [{"index": 0, "embedding": [[1], [2, 3]]}]}]
     with pytest.raises(ModelError, match="does not have one vector for each input, of numbers"):
-        made("infinity").embed_questions(["a"])
+        embedder_of("infinity").embed_questions(["a"])
 
 
 def test_many_vectors_of_vllm_come_from_its_pooling_api(
-    made: Any, server: Embeddings, tmp_path: Path
+    embedder_of: Any, server: Embeddings, tmp_path: Path
 ) -> None:
-    embedder = made("vllm", multi_vector=True, extra_body={"task": "token_embed"})
+    embedder = embedder_of("vllm", multi_vector=True, extra_body={"task": "token_embed"})
     how = EmbeddingCalls(QUICK)
     pages = embedder.embed_pages(drawn(tmp_path, (30, 40), (80, 60)), how)
     assert [page.tolist() for page in pages] == [[[30, 40], [40, 30]], [[80, 60], [60, 80]]]
@@ -151,40 +151,42 @@ def test_many_vectors_of_vllm_come_from_its_pooling_api(
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_field_that_the_api_does_not_know_is_its_error(api: str, made: Any, server: Embeddings) -> None:
+def test_a_field_that_the_api_does_not_know_is_its_error(
+    api: str, embedder_of: Any, server: Embeddings
+) -> None:
     """In the words of the vendor, and not asked again."""
     with pytest.raises(ModelError, match=r"answers 4(00|22): .*colour.*Extra inputs are not permitted"):
-        made(api, extra_body={"colour": "red"}).embed_questions(["a"], EmbeddingCalls(QUICK))
+        embedder_of(api, extra_body={"colour": "red"}).embed_questions(["a"], EmbeddingCalls(QUICK))
     assert len(server.bodies) == 1
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_rate_limit_is_waited_for(api: str, made: Any, server: Embeddings) -> None:
+def test_a_rate_limit_is_waited_for(api: str, embedder_of: Any, server: Embeddings) -> None:
     server.steps = [Fails(429, "slow down", (("Retry-After", "0.3"),)), Fails(503)]
     how = EmbeddingCalls(QUICK)
-    made(api).embed_questions(["a"], how)
+    embedder_of(api).embed_questions(["a"], how)
     first, second, _ = server.times
     assert second - first >= 0.3
     assert how.replies == 1
     server.steps = [Fails(429, "slow down")] * 3
     with pytest.raises(RateLimitError, match="answers 429: slow down"):
-        made(api).embed_questions(["a"], how)
+        embedder_of(api).embed_questions(["a"], how)
 
 
-def test_a_request_that_fails_ends_the_others(made: Any, server: Embeddings, tmp_path: Path) -> None:
+def test_a_request_that_fails_ends_the_others(embedder_of: Any, server: Embeddings, tmp_path: Path) -> None:
     server.steps = [Fails(400, "bad picture")]
     pictures = drawn(tmp_path, *[(30, 40)] * 20)
     with pytest.raises(ModelError, match="answers 400: bad picture"):
-        made("vllm").embed_pages(pictures, EmbeddingCalls(QUICK))
+        embedder_of("vllm").embed_pages(pictures, EmbeddingCalls(QUICK))
     assert len(server.bodies) <= 3
 
 
 def test_what_was_paid_for_is_kept_when_a_later_request_fails(
-    made: Any, server: Embeddings, tmp_path: Path
+    embedder_of: Any, server: Embeddings, tmp_path: Path
 ) -> None:
     """Of ten questions that are sent one by one, the last is refused; the next call asks for it alone. A
     reply with vectors of another length is not kept."""
-    embedder, cache = made("jina", batch_size=1, max_concurrency=1), Cache(tmp_path / "cache")
+    embedder, cache = embedder_of("jina", batch_size=1, max_concurrency=1), Cache(tmp_path / "cache")
     texts = [f"question {number}" for number in range(9)] + [" "]
     how = EmbeddingCalls(QUICK)
     server.steps = [*[None] * 9, Fails(400, "bad question")]
@@ -204,13 +206,13 @@ def test_what_was_paid_for_is_kept_when_a_later_request_fails(
         assert len(server.bodies) == sent
 
 
-def test_a_reply_that_does_not_match_is_refused(made: Any, server: Embeddings) -> None:
+def test_a_reply_that_does_not_match_is_refused(embedder_of: Any, server: Embeddings) -> None:
     """Too few vectors, vectors of different lengths, none, text, infinite numbers, and wrong numbering."""
 
     def refused(api: str, change: Callable[[dict[str, Any]], Any], message: str, **options: Any) -> None:
         server.steps = [change]
         with pytest.raises(ModelError, match=message):
-            made(api, **options).embed_questions(["a", "b"], EmbeddingCalls(QUICK))
+            embedder_of(api, **options).embed_questions(["a", "b"], EmbeddingCalls(QUICK))
 
     def rows(*vectors: Any) -> Callable[[dict[str, Any]], Any]:
         data = [{"index": at, "embedding": vector} for at, vector in enumerate(vectors)]
@@ -232,29 +234,31 @@ def test_a_reply_that_does_not_match_is_refused(made: Any, server: Embeddings) -
     refused("cohere", lambda answer: {"embeddings": {"float": [[1, 2]]}}, "2 inputs were sent")
     server.steps = [None, rows([1, 2, 3])]
     with pytest.raises(ModelError, match="the vectors have 2 and 3 numbers"):
-        made("infinity", batch_size=1, max_concurrency=1).embed_questions(["a", "b"])
+        embedder_of("infinity", batch_size=1, max_concurrency=1).embed_questions(["a", "b"])
 
 
-def test_requests_keep_to_the_limits_of_the_api(made: Any, server: Embeddings, tmp_path: Path) -> None:
+def test_requests_keep_to_the_limits_of_the_api(embedder_of: Any, server: Embeddings, tmp_path: Path) -> None:
     """96 inputs for Cohere, 320,000 tokens of 560 pixels for Voyage, and a size in bytes of one's own."""
     (small,) = drawn(tmp_path, (4, 4))
-    made("cohere", batch_size=4096).embed_pages([small] * 97)
+    embedder_of("cohere", batch_size=4096).embed_pages([small] * 97)
     assert sorted(map(len, server.given)) == [1, 96]
     server.given.clear()
     (large,) = drawn(tmp_path, (4000, 4000))  # 28,572 tokens, so 11 of them fit
-    made("voyage").embed_pages([large] * 12)
+    embedder_of("voyage").embed_pages([large] * 12)
     assert sorted(map(len, server.given)) == [1, 11]
     server.given.clear()
     size = len(picture_to_send(small, None, None).base64)
-    made("jina", max_megabytes=2.5 * size / 1e6).embed_pages([small] * 5)
+    embedder_of("jina", max_megabytes=2.5 * size / 1e6).embed_pages([small] * 5)
     assert sorted(map(len, server.given)) == [1, 2, 2]
 
 
-def test_a_request_that_is_too_large_is_sent_in_halves(made: Any, server: Embeddings, tmp_path: Path) -> None:
+def test_a_request_that_is_too_large_is_sent_in_halves(
+    embedder_of: Any, server: Embeddings, tmp_path: Path
+) -> None:
     """As by a proxy with a limit of its own; a single picture that is refused is an error."""
     pictures = drawn(tmp_path, (30, 40), (80, 60), (50, 120))
     server.steps = [Fails(413, "Payload Too Large"), None, Fails(413, "Payload Too Large")]
-    pages = made("jina").embed_pages(pictures, EmbeddingCalls(QUICK))
+    pages = embedder_of("jina").embed_pages(pictures, EmbeddingCalls(QUICK))
     assert [page.round(1).tolist() for page in pages[:2]] == [
         [[pytest.approx(0.6), pytest.approx(0.8)]],
         [[pytest.approx(0.8), pytest.approx(0.6)]],
@@ -262,17 +266,17 @@ def test_a_request_that_is_too_large_is_sent_in_halves(made: Any, server: Embedd
     assert [len(body["input"]) for body in server.bodies] == [3, 1, 2, 1, 1]
     server.steps = [Fails(413, "Payload Too Large")] * 3
     with pytest.raises(ModelError, match="answers 413: Payload Too Large"):
-        made("jina").embed_pages(pictures[:1], EmbeddingCalls(QUICK))
+        embedder_of("jina").embed_pages(pictures[:1], EmbeddingCalls(QUICK))
 
 
 @pytest.mark.slow
-def test_a_large_picture_is_made_smaller(made: Any, server: Embeddings, tmp_path: Path) -> None:
+def test_a_large_picture_is_made_smaller(embedder_of: Any, server: Embeddings, tmp_path: Path) -> None:
     """By the pixel limit of the option, or of the API; others are sent as they are."""
     pictures = drawn(tmp_path, (4000, 1000), (30, 40))
-    made("infinity", max_pixels=1_000_000).embed_pages(pictures)
+    embedder_of("infinity", max_pixels=1_000_000).embed_pages(pictures)
     assert server.sizes == [(2000, 500), (30, 40)]
     server.sizes.clear()
-    made("cohere").embed_pages(pictures)
+    embedder_of("cohere").embed_pages(pictures)
     assert server.sizes == [(3136, 784), (30, 40)], "2,458,624 pixels"
     assert picture_to_send(pictures[1], 1200, None).base64 == picture_to_send(pictures[1], None, None).base64
 
@@ -291,9 +295,9 @@ def test_a_picture_of_too_many_bytes_is_made_smaller(tmp_path: Path) -> None:
 
 
 def test_keys_come_from_the_environment_and_are_never_shown(
-    made: Any, server: Embeddings, monkeypatch: pytest.MonkeyPatch
+    embedder_of: Any, server: Embeddings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    embedder = made("voyage")
+    embedder = embedder_of("voyage")
     embedder.check_presence()
     monkeypatch.setenv("EMBEDDER_KEY", "another-key-0123456789")
     with pytest.raises(
@@ -306,39 +310,39 @@ def test_keys_come_from_the_environment_and_are_never_shown(
     for api in APIS:
         server.steps = [Fails(400, f"no model for Bearer {KEY}")]
         with pytest.raises(ModelError, match="no model for") as told:
-            made(api).embed_questions(["a"])
+            embedder_of(api).embed_questions(["a"])
         assert KEY not in str(told.value)
     monkeypatch.delenv("EMBEDDER_KEY")
     for api in APIS:
         with pytest.raises(ConfigError, match="EMBEDDER_KEY is not set"):
-            made(api).check_presence()
+            embedder_of(api).check_presence()
     with pytest.raises(ValidationError, match="must be the name of an environment variable"):
-        made("voyage", api_key_env="pa-0123456789abcdefghijklmnop")
+        embedder_of("voyage", api_key_env="pa-0123456789abcdefghijklmnop")
 
 
-def test_a_server_of_ones_own_needs_no_key_and_is_checked(made: Any, server: Embeddings) -> None:
+def test_a_server_of_ones_own_needs_no_key_and_is_checked(embedder_of: Any, server: Embeddings) -> None:
     server.key = None
-    made("vllm", api_key_env=None).check_presence()
+    embedder_of("vllm", api_key_env=None).check_presence()
     with pytest.raises(ServerError, match="has no model 'mm'"):
-        made("vllm", api_key_env=None, model="mm").check_presence()
+        embedder_of("vllm", api_key_env=None, model="mm").check_presence()
     with pytest.raises(ServerError, match="no server at"):
-        made("vllm", api_key_env=None).model_copy(
+        embedder_of("vllm", api_key_env=None).model_copy(
             update={"base_url": "http://127.0.0.1:9/v1"}
         ).check_presence()
-    made("cohere", api_key_env=None).check_presence()
+    embedder_of("cohere", api_key_env=None).check_presence()
 
 
-def test_only_what_changes_vectors_is_their_identity(made: Any) -> None:
-    embedder = made("cohere")
+def test_only_what_changes_vectors_is_their_identity(embedder_of: Any) -> None:
+    embedder = embedder_of("cohere")
     same = {"batch_size": 1, "max_megabytes": 1, "max_concurrency": 9, "price": {"image": 1, "text": 1}}
-    assert made("cohere", **same, api_key_env=None).identity() == embedder.identity()
+    assert embedder_of("cohere", **same, api_key_env=None).identity() == embedder.identity()
     for option in ({"max_pixels": 10_000}, {"dimension": 256}, {"model": "m"}):
-        assert made("cohere", **option).identity() != embedder.identity()
+        assert embedder_of("cohere", **option).identity() != embedder.identity()
 
 
-def test_a_question_has_the_list_price_and_a_picture_none(made: Any) -> None:
+def test_a_question_has_the_list_price_and_a_picture_none(embedder_of: Any) -> None:
     """`embed-v4.0` costs 0.12 dollars a million tokens of text; no list has the price of pictures."""
-    embedder = made("cohere").model_copy(update={"base_url": "https://api.cohere.com/v2"})
+    embedder = embedder_of("cohere").model_copy(update={"base_url": "https://api.cohere.com/v2"})
     assert embedder._cost(1_000_000, is_text=True) == pytest.approx(0.12)
     assert embedder._cost(1_000_000, is_text=False) is None
     assert embedder._cost(None, is_text=True) is None

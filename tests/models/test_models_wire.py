@@ -53,7 +53,7 @@ USAGE = event(
 END = event(b"[DONE]") + chunk(b"")
 
 
-def asked(act: Act, **options: Any) -> Reply:
+def reply_of(act: Act, **options: Any) -> Reply:
     """The reply of a server that does so."""
     with service(act) as made:
         model = OpenAICompatibleLLM(model="m", base_url=f"{made.address}/v1", **options)
@@ -78,7 +78,7 @@ def test_a_stream_is_put_together() -> None:
         connection.sendall(delta(reasoning_content="six times ") + delta(reasoning_content="seven"))
         connection.sendall(delta(content="4") + delta(content="2", stop="stop") + USAGE + END)
 
-    reply = asked(act)
+    reply = reply_of(act)
     assert (reply.text, reply.reasoning) == ("42", "six times seven")
     assert (reply.stop_reason, reply.model, reply.refusal) == ("stop", "m-1", None)
     assert reply.usage.model_dump(exclude_none=True) == {
@@ -108,7 +108,7 @@ def test_a_thought_is_the_first_token() -> None:
 def test_events_are_found_wherever_the_pieces_break() -> None:
     answer = {"choices": [{"delta": {"content": "größe\n42"}, "finish_reason": "stop"}]}
     text = b"data: " + json.dumps(answer, ensure_ascii=False).encode() + b"\r\n\r\ndata:[DONE]\n\n"
-    reply = asked(sending(HEAD, *(chunk(text[n : n + 1]) for n in range(len(text))), chunk(b"")))
+    reply = reply_of(sending(HEAD, *(chunk(text[n : n + 1]) for n in range(len(text))), chunk(b"")))
     assert reply.text == "größe\n42"
 
 
@@ -138,16 +138,16 @@ def test_the_filter_of_a_gateway_is_a_refusal(error: dict[str, Any], name: str) 
 
 
 def test_a_refusal_and_a_filter() -> None:
-    refused = asked(sending(HEAD, delta(refusal="I will not."), delta(stop="stop"), END))
+    refused = reply_of(sending(HEAD, delta(refusal="I will not."), delta(stop="stop"), END))
     assert (refused.text, refused.refusal) == ("I will not.", "refusal")
-    filtered = asked(sending(HEAD, delta(content="So"), delta(stop="content_filter"), END))
+    filtered = reply_of(sending(HEAD, delta(content="So"), delta(stop="content_filter"), END))
     assert (filtered.text, filtered.refusal) == ("So", "content_filter")
 
 
 @pytest.mark.slow
 def test_ten_megabytes_in_one_line_are_kept() -> None:
     text = "x" * 10_000_000
-    reply = asked(sending(HEAD, delta(content=text, stop="stop"), END))
+    reply = reply_of(sending(HEAD, delta(content=text, stop="stop"), END))
     assert reply.text == text
 
 
@@ -171,7 +171,7 @@ def reset(connection: socket.socket, _: Any) -> None:
 )
 def test_no_whole_answer_is_none(act: Act, words: str) -> None:
     with pytest.raises(NoAnswerError, match=words):
-        asked(act, request_timeout=0.5 if act is hangs else 20)
+        reply_of(act, request_timeout=0.5 if act is hangs else 20)
 
 
 def plain(body: bytes) -> bytes:
@@ -199,7 +199,7 @@ def plain(body: bytes) -> bytes:
 )
 def test_malformed_replies_are_model_errors(body: bytes, words: str) -> None:
     with pytest.raises(ModelError, match=words) as raised:
-        asked(sending(plain(body)))
+        reply_of(sending(plain(body)))
     assert not isinstance(raised.value, NoAnswerError)
 
 
@@ -208,37 +208,37 @@ def test_counts_that_are_no_numbers_are_not_known() -> None:
         "choices": [{"message": {"content": "42"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": "20"},
     }
-    assert asked(sending(plain(json.dumps(told).encode()))).usage.prompt_tokens is None
+    assert reply_of(sending(plain(json.dumps(told).encode()))).usage.prompt_tokens is None
 
 
 def test_an_error_in_the_middle_of_a_stream() -> None:
     with pytest.raises(ModelError, match="in the middle of the stream: out of memory"):
-        asked(sending(HEAD, delta(content="4"), event({"error": {"message": "out of memory"}}), END))
+        reply_of(sending(HEAD, delta(content="4"), event({"error": {"message": "out of memory"}}), END))
 
 
 def test_statuses() -> None:
     with pytest.raises(RateLimitError) as limited:
-        asked(refusing(429, b'{"error": {"message": "slower"}}', "Retry-After: 7"))
+        reply_of(refusing(429, b'{"error": {"message": "slower"}}', "Retry-After: 7"))
     assert (limited.value.status, limited.value.retry_after) == (429, 7)
     with pytest.raises(ModelError, match="answers 503: <h1>Busy</h1>") as busy:
-        asked(refusing(503, b"<h1>Busy</h1>"))
+        reply_of(refusing(503, b"<h1>Busy</h1>"))
     assert busy.value.status == 503
     with pytest.raises(PromptTooLongError, match="maximum context length is 4096"):
-        asked(
+        reply_of(
             refusing(400, b'{"object": "error", "message": "This model\'s maximum context length is 4096"}')
         )
     with pytest.raises(ModelError, match="answers 307") as moved:
-        asked(refusing(307, b"", "Location: http://127.0.0.1:9/"))
+        reply_of(refusing(307, b"", "Location: http://127.0.0.1:9/"))
     assert moved.value.status == 307
     with pytest.raises(ModelError, match=r"answers 422: .*stream_options"):
-        asked(refusing(422, b'{"detail": [{"loc": ["body", "stream_options"], "msg": "extra"}]}'))
+        reply_of(refusing(422, b'{"detail": [{"loc": ["body", "stream_options"], "msg": "extra"}]}'))
 
 
 def test_a_key_that_the_server_repeats_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FATHOMS_TEST_KEY", "sk-planted-0123456789")
     for status in (400, 500):
         with pytest.raises(ModelError, match=r"no such key: \*\*\*") as raised:
-            asked(
+            reply_of(
                 refusing(status, b'{"error": "no such key: sk-planted-0123456789"}'),
                 api_key_env="FATHOMS_TEST_KEY",
             )
@@ -256,7 +256,7 @@ def test_a_key_that_comes_in_two_pieces_is_masked(monkeypatch: pytest.MonkeyPatc
         connection.sendall(body[28:])
 
     with pytest.raises(ModelError, match=r"no such key: \*\*\*") as raised:
-        asked(act, api_key_env="FATHOMS_TEST_KEY")
+        reply_of(act, api_key_env="FATHOMS_TEST_KEY")
     assert "planted" not in str(raised.value)
 
 
@@ -309,5 +309,5 @@ def test_pieces_of_ollama() -> None:
 
 
 def test_a_stream_whose_end_is_said_needs_no_finish_reason() -> None:
-    reply = asked(sending(HEAD, delta(content="4"), delta(content="2"), END))
+    reply = reply_of(sending(HEAD, delta(content="4"), delta(content="2"), END))
     assert (reply.text, reply.stop_reason) == ("42", None)

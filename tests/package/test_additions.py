@@ -67,7 +67,7 @@ for weights in ("evil", "minilm"):
 END = "Path('said.json').write_text(json.dumps(said))\n"
 
 
-def told(
+def outputs(
     project: Project, code: str, commands: Mapping[str, list[str]], path: list[Path], *more: str
 ) -> dict[str, Any]:
     """What the commands print in one new interpreter that finds packages in `path` first."""
@@ -130,7 +130,7 @@ def test_an_addition_takes_a_file_and_a_line_and_is_found_everywhere(
         "compare": ["compare", "latest~1", "latest", "--metric", "shortness"],
         "gate": ["gate", "latest", "--min", "shortness=0"],
     }
-    said = told(project, EVERYWHERE + REST + END, commands, [copy], str(root / "docs" / "generate"))
+    said = outputs(project, EVERYWHERE + REST + END, commands, [copy], str(root / "docs" / "generate"))
     for name in ("validate", "doctor", "metrics", "dry", "run", "report", "show"):
         assert said[name][0] == 0, (name, said[name])
     assert re.search(r"^  greet +Greet somebody\.$", said["help"][1].partition("Extras:\n")[2], re.MULTILINE)
@@ -204,7 +204,7 @@ def test_a_package_adds_components_and_commands(project: Project, root: Path, in
     project.write("unknown.yaml", CONFIG.replace("kind: whole", "kind: wholly"))
     project.write("own.yaml", CONFIG.replace("{kind: opening, top_k: 2}", "{kind: bm25}"))
     path = [installed, root]
-    before = told(project, EVERYWHERE + END, {"help": ["--help"], "tiny": ["validate", "tiny.yaml"]}, path)
+    before = outputs(project, EVERYWHERE + END, {"help": ["--help"], "tiny": ["validate", "tiny.yaml"]}, path)
     assert "greet" not in before["help"][1]
     assert not (project.path / "imported").exists()
     commands = {
@@ -220,7 +220,7 @@ def test_a_package_adds_components_and_commands(project: Project, root: Path, in
         "again": ["score", "latest"],
         "show": ["show", "latest"],
     }
-    said = told(project, EVERYWHERE + END, commands, path)
+    said = outputs(project, EVERYWHERE + END, commands, path)
     assert said["greet"] == [0, "hello Ada\n", ""]
     assert said["typo"][0] == 2
     assert said["broken"][0] == 2
@@ -246,12 +246,12 @@ def test_a_package_adds_components_and_commands(project: Project, root: Path, in
         "resume": ["run", "--resume"],
         **{name: [name, "latest"] for name in ("report", "show", "agree", "gate")},
     }
-    said = told(project, EVERYWHERE + END, commands, path)
+    said = outputs(project, EVERYWHERE + END, commands, path)
     assert said["score"][0] == said["resume"][0] == 2
     assert "plug-in of fathoms-more 1.5" in said["score"][2]
     assert "--trust" in said["score"][2]
     assert not (project.path / "imported").exists()
-    said = told(project, EVERYWHERE + END, {"score": ["score", "latest", "--trust"]}, path)
+    said = outputs(project, EVERYWHERE + END, {"score": ["score", "latest", "--trust"]}, path)
     assert said["score"][0] == 0, said["score"]
     assert (project.path / "imported").exists()
 
@@ -315,7 +315,7 @@ def test_a_new_metric_stands_in_every_output(project: Project, root: Path, tmp_p
         "trends": ["trends", *named],
         "together": ["report", "latest~1", "latest", "--to", "together"],
     }
-    said = told(project, EVERYWHERE + END, commands, [installed, root])
+    said = outputs(project, EVERYWHERE + END, commands, [installed, root])
     for name, (code, out, err) in said.items():
         assert code == 0, (name, err)
         assert name in ("csv", "together") or "letters" in out, name
@@ -392,7 +392,7 @@ def test_a_new_key_of_the_summary_is_a_field_and_what_counts_it(
     project.config.write_text(project.config.read_text().replace("can say.", "can say!"))
     assert project.fathoms("run", "tiny.yaml").returncode == 0
     commands = {"run": ["run", "tiny.yaml"], "show": ["show", "latest~1"]}
-    said = told(project, EVERYWHERE + NEW_KEY + END, commands, [copy], str(root / "docs" / "generate"))
+    said = outputs(project, EVERYWHERE + NEW_KEY + END, commands, [copy], str(root / "docs" / "generate"))
     assert said["run"][0] == said["show"][0] == 0, said
     assert said["read"] == [None, 2]
     assert said["schema"]["description"] == "Answers with an exclamation mark."

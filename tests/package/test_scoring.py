@@ -352,20 +352,20 @@ def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
     shares = shares_of(questions, (), size=3)
     job = ScoreJob(run, manifest, rules, metrics, shares)
 
-    def held(setup: dict[str, object]) -> Found | None:
+    def scored(setup: dict[str, object]) -> Found | None:
         scorer, stages = job.scorer()
         with working(2) as children:
             work = ScoreWork(run, job.setup(stages, judged=True) | setup, children)
             return score_shares(scorer, shares, work, LocalExecutor(2))
 
-    found, journal = held({}), run.path / "verdicts" / "judge.jsonl"
+    found, journal = scored({}), run.path / "verdicts" / "judge.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
     assert found is not None
     assert sorted(found.verdicts) == sorted(json.loads(line)["key"] for line in lines)
     assert sorted(one.label for one in found.verdicts.values()) == sorted(
         json.loads(line)["result"]["label"] for line in lines
     )
-    assert held({"run": str(tmp_path / "nowhere")}) is None  # the processes end
+    assert scored({"run": str(tmp_path / "nowhere")}) is None  # the processes end
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def test_the_successors_of_old_options_exist() -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def finished_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = write_project(tmp_path_factory.mktemp("stability"))
     assert project.fathoms("run", "tiny.yaml").returncode == 0
     return project
@@ -66,16 +66,16 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.mark.parametrize("file", ["manifest.json", "summary.json", "questions/text-only-01.json"])
 def test_every_command_refuses_a_newer_run_and_says_what_to_do(
-    made: Project, tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]
+    finished_project: Project, tmp_path: Path, file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = tmp_path / made.runs()[0].name
-    shutil.copytree(made.runs()[0], run)
+    run = tmp_path / finished_project.runs()[0].name
+    shutil.copytree(finished_project.runs()[0], run)
     written = json.loads((run / file).read_text())
     written.pop("crc")
     (run / file).write_text(json.dumps(written | {"schema": 2}))
     asked = [
         ["report", str(run)],
-        ["compare", str(run), str(made.runs()[0])],
+        ["compare", str(run), str(finished_project.runs()[0])],
         ["gate", str(run), "--min", "correctness=0"],
     ]
     if file == "manifest.json":
@@ -86,9 +86,9 @@ def test_every_command_refuses_a_newer_run_and_says_what_to_do(
         assert f"{file} was written by a newer fathoms (schema 2): update fathoms" in said, arguments
 
 
-def test_a_reader_ignores_keys_that_came_later(made: Project, tmp_path: Path) -> None:
-    run = tmp_path / made.runs()[0].name
-    shutil.copytree(made.runs()[0], run)
+def test_a_reader_ignores_keys_that_came_later(finished_project: Project, tmp_path: Path) -> None:
+    run = tmp_path / finished_project.runs()[0].name
+    shutil.copytree(finished_project.runs()[0], run)
     for file in ("manifest.json", "summary.json", "questions/text-only-01.json"):
         written = json.loads((run / file).read_text())
         written.pop("crc")  # earlier versions wrote none

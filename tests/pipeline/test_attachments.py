@@ -44,7 +44,7 @@ def ingested(documents: dict[str, Path], retrieve: Files, **model: Any) -> Inges
     return pipeline.prepare(documents, Cache(documents["long.pdf"].parent / "cache"))
 
 
-def asked(ready: Ingested, about: Question) -> Record:
+def record_of(ready: Ingested, about: Question) -> Record:
     return asyncio.run(ready.answer(about, ready.retrieve([about])[about.id]))
 
 
@@ -54,7 +54,7 @@ def text_of(path: Path) -> list[str]:
 
 
 def test_the_files_of_the_question_go_as_they_are_on_disk(documents: dict[str, Path]) -> None:
-    record = asked(ingested(documents, Files()), question("short.pdf", "long.pdf"))
+    record = record_of(ingested(documents, Files()), question("short.pdf", "long.pdf"))
     assert record.prompt is not None
     (message,) = record.prompt.messages
     assert message.text == "What is it?"
@@ -103,7 +103,7 @@ def test_too_much_is_split_and_merged(documents: dict[str, Path]) -> None:
         },
         prompt={"user": "{context} {question}", "chunk": "({pages})", "separator": ""},
     )
-    record = asked(ready, question("long.pdf", "short.pdf"))
+    record = record_of(ready, question("long.pdf", "short.pdf"))
     assert record.answer is not None
     assert record.answer.text == "merged: long.pdf"
     assert record.prompt is not None
@@ -168,7 +168,7 @@ def test_a_single_page_that_is_too_large_is_refused(documents: dict[str, Path]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{"form": "images"}, {"too_long": "images"}])
 def test_pages_go_as_images(documents: dict[str, Path], options: dict[str, Any]) -> None:
-    record = asked(ingested(documents, Files(**options, image_dpi=36), max_pages=4), question("long.pdf"))
+    record = record_of(ingested(documents, Files(**options, image_dpi=36), max_pages=4), question("long.pdf"))
     assert record.prompt is not None
     (message,) = record.prompt.messages
     assert message.files == ()
@@ -227,16 +227,16 @@ def test_the_sum_of_replies_knows_what_all_parts_know() -> None:
 
 @pytest.mark.slow
 def test_all_pages_of_a_file_count_whatever_the_parser_reads(documents: dict[str, Path]) -> None:
-    def made(retrieve: Files) -> Ingested:
+    def prepared(retrieve: Files) -> Ingested:
         model = ScriptedModel(max_pages=4)
         pipeline = Pipeline(ingest=Pdfium(max_pages=1), retrieve=retrieve, generate=model)
         return pipeline.prepare(documents, Cache(documents["long.pdf"].parent / "cache"))
 
     with pytest.raises(ConfigError, match=r"long.pdf: 5 pages"):
-        made(Files()).retrieve([question("long.pdf")])
-    parts = made(Files(too_long="split")).retrieve([question("long.pdf")])["q"]
+        prepared(Files()).retrieve([question("long.pdf")])
+    parts = prepared(Files(too_long="split")).retrieve([question("long.pdf")])["q"]
     assert [hit.chunk.pages for hit in parts] == [(1, 2, 3, 4), (5,)]
-    shown = made(Files(form="images", image_dpi=36)).retrieve([question("long.pdf")])["q"]
+    shown = prepared(Files(form="images", image_dpi=36)).retrieve([question("long.pdf")])["q"]
     assert [hit.chunk.pages for hit in shown] == [(1,), (2,), (3,), (4,), (5,)]
 
 
@@ -249,13 +249,13 @@ def test_a_question_with_a_file_that_cannot_be_read_is_not_asked_with_less(
     model = ScriptedModel(default="asked")
     pipeline = Pipeline(ingest=Pdfium(on_error="skip"), retrieve=Files(), generate=model)
     ready = pipeline.prepare(documents, Cache(documents["long.pdf"].parent / "cache"))
-    failed = asked(ready, question("short.pdf", "broken.pdf"))
+    failed = record_of(ready, question("short.pdf", "broken.pdf"))
     assert failed.answer is None
     assert failed.error is not None
     assert failed.error.kind == "DocumentError"
     assert "broken.pdf" in failed.error.message
     assert failed.attempts == 0
-    other = asked(ready, question("short.pdf", name="other"))
+    other = record_of(ready, question("short.pdf", name="other"))
     assert other.answer is not None
 
 
@@ -289,7 +289,7 @@ def test_a_failed_part_keeps_the_answers_before_it(documents: dict[str, Path]) -
         fail_on={"(3, 4)": "boom"},
         prompt={"user": "{context} {question}", "chunk": "({pages})", "separator": ""},
     )
-    record = asked(ready, question("long.pdf"))
+    record = record_of(ready, question("long.pdf"))
     assert record.error is not None
     assert record.error.message == "boom"
     assert record.prompt is not None
@@ -312,7 +312,7 @@ def test_images_are_split_too(documents: dict[str, Path]) -> None:
         generate=model,
     )
     ready = pipeline.prepare(documents, Cache(documents["long.pdf"].parent / "cache"))
-    record = asked(ready, question("long.pdf"))
+    record = record_of(ready, question("long.pdf"))
     assert record.prompt is not None
     assert [len(part.prompt.messages[0].images) for part in record.prompt.parts] == [3, 2]
     assert "long.pdf, pages 1-3:\na part" in record.prompt.messages[0].text

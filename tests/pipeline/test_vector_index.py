@@ -29,7 +29,7 @@ Corpus = dict[str, list[str]]
 
 
 @dataclass
-class Made:
+class Work:
     """What was done for an index: its vectors, the number of texts that were embedded, the documents that
     were read, and the files of segments."""
 
@@ -42,7 +42,7 @@ def corpus(documents: int, chunks: int = 3) -> Corpus:
     return {f"d{n}": [f"alpha{n} beta{n % 7} gamma{c}" for c in range(chunks)] for n in range(documents)}
 
 
-def index(folder: Path, found: Corpus, embedder: LexicalEmbedder | None = None, **options: int) -> Made:
+def index(folder: Path, found: Corpus, embedder: LexicalEmbedder | None = None, **options: int) -> Work:
     """Make the index of a corpus as a new process would."""
     cache, times = Cache(folder), IngestTimes()
     read: list[str] = []
@@ -62,7 +62,7 @@ def index(folder: Path, found: Corpus, embedder: LexicalEmbedder | None = None, 
     vectors = indexer.index(fingerprint(list(found.items())), [len(t) for t in found.values()], documents)
     made = sum(int(took["made"]) for took in times.report().values())
     cache.close()
-    return Made(np.array(vectors), made, read)
+    return Work(np.array(vectors), made, read)
 
 
 def segments(folder: Path) -> dict[str, int]:

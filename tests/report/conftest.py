@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.made_run import MadeRun, changed
+from tests.support.run_in_memory import RunInMemory, changed
 
 Json = dict[str, Any]
 
@@ -64,7 +64,7 @@ def make_summary(name: str, overall: Json, categories: dict[str, Json], **change
     }
 
 
-def make_view(summary: Json, questions: list[Json] | None = None, path: Path | None = None) -> MadeRun:
+def make_view(summary: Json, questions: list[Json] | None = None, path: Path | None = None) -> RunInMemory:
     """A view of plain data."""
     manifest = {
         "schema": 1,
@@ -72,10 +72,10 @@ def make_view(summary: Json, questions: list[Json] | None = None, path: Path | N
         "name": summary["name"],
         "created": "2026-01-02T03:04:05Z",
     }
-    return MadeRun(summary["run"], manifest, summary, lambda: list(questions or []), path)
+    return RunInMemory(summary["run"], manifest, summary, lambda: list(questions or []), path)
 
 
-def table_row(line: str) -> MadeRun:
+def table_row(line: str) -> RunInMemory:
     """One row of Table II as a run."""
     model, pipeline, *figures = line.split()
     pairs = [(float(c), float(h)) for c, h in zip(figures[::2], figures[1::2], strict=True)]
@@ -139,7 +139,7 @@ def make_question(id: str, correctness: float | None, hallucination: float | Non
     return {"schema": 1, "run": "r", "question": {**question, **changes}, "repeats": [repeat]}
 
 
-def make_small_run(path: Path | None = None, **changes: Any) -> MadeRun:
+def make_small_run(path: Path | None = None, **changes: Any) -> RunInMemory:
     """Four questions worked by hand: one right, one half right, one hallucinated, one failed.
 
     Tables: (1 + 0.5) / 2 = 0.75, none hallucinated. Images: (0 + 0) / 2 = 0, the one that was answered is
@@ -207,22 +207,22 @@ def make_small_run(path: Path | None = None, **changes: Any) -> MadeRun:
 
 
 @pytest.fixture
-def paper_runs() -> list[MadeRun]:
+def paper_runs() -> list[RunInMemory]:
     """The eight rows of Table II, of which the third and later differ in model or pipeline."""
     return [table_row(line) for line in TABLE_II.strip().splitlines()]
 
 
 @pytest.fixture
-def small_run() -> Callable[..., MadeRun]:
+def small_run() -> Callable[..., RunInMemory]:
     """Makes the small run, with keys of its summary changed."""
     return make_small_run
 
 
 @pytest.fixture
-def ingested_run() -> Callable[[Json | None], MadeRun]:
+def ingested_run() -> Callable[[Json | None], RunInMemory]:
     """Makes the small run with a report of its documents."""
 
-    def make(ingest: Json | None) -> MadeRun:
+    def make(ingest: Json | None) -> RunInMemory:
         run = make_small_run()
         return changed(run, manifest={**run.manifest_json, "data": {"ingest": ingest}})
 
@@ -236,7 +236,7 @@ def question() -> Callable[..., Json]:
 
 
 @pytest.fixture
-def run_of() -> Callable[..., MadeRun]:
+def run_of() -> Callable[..., RunInMemory]:
     """Makes a run of a summary and question views."""
     return make_view
 

@@ -21,9 +21,9 @@ from fathoms.report.html import report_html
 from fathoms.runs.run import Run
 from fathoms.text.amounts import measured
 from tests.support.axe import findings
-from tests.support.made_run import changed
 from tests.support.report_browser import Watched, chromium, eventually, texts, unfold, watch, written
-from tests.support.report_runs import STAGES, made_runs, runs_on_a_page
+from tests.support.report_runs import STAGES, example_runs, runs_on_a_page
+from tests.support.run_in_memory import changed
 
 pytestmark = pytest.mark.slow
 
@@ -49,9 +49,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def made(folder: Path) -> str:
+def report(folder: Path) -> str:
     """The address of the report of alpha, beta and gamma."""
-    return written(folder / "made.html", made_runs())
+    return written(folder / "made.html", example_runs())
 
 
 def runs_of(page: Any) -> list[str]:
@@ -62,8 +62,8 @@ def runs_of(page: Any) -> list[str]:
 # ---- overview
 
 
-def test_the_leaderboard_has_the_figures_and_marks_what_is_shown_best(watched: Watched, made: str) -> None:
-    page = watched.open(made)
+def test_the_leaderboard_has_the_figures_and_marks_what_is_shown_best(watched: Watched, report: str) -> None:
+    page = watched.open(report)
     assert runs_of(page) == ["alpha", "beta", "gamma"]
     means = [texts(page, f"#leaderboard tbody tr:nth-child({row}) .mean") for row in (1, 2, 3)]
     # overall, then Text-Only, Tables, Images, each correctness and hallucination: 20 even numbers in every 40
@@ -118,9 +118,9 @@ def test_figures_are_printed_as_python_does(watched: Watched) -> None:
 
 
 def test_the_first_screen_says_how_many_are_right_and_what_lost_the_others(
-    watched: Watched, made: str, folder: Path
+    watched: Watched, report: str, folder: Path
 ) -> None:
-    page = watched.open(made)
+    page = watched.open(report)
     assert texts(page, ".verdict p") == [
         "alpha answers 60 of 120 right; most are lost by the retriever.",
         "beta answers 40 of 120 right; 40 each are lost by the retriever and the model.",
@@ -138,14 +138,14 @@ def test_the_first_screen_says_how_many_are_right_and_what_lost_the_others(
     assert findings(unfold(page)) == []
     page.locator("#telling li a").first.click()
     page.wait_for_selector("article.run")
-    [one] = made_runs(["alpha"], 6)
+    [one] = example_runs(["alpha"], 6)
     alone = watched.open(written(folder / "one.html", [one]))
     assert texts(alone, "main > section:not(.fold) > h3")[0] == "Scores"
     assert texts(alone, "#scores tbody tr")[0].startswith("Overall 0.50 [")
 
 
-def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
-    page = watched.open(made)
+def test_sorting_by_click_and_by_keyboard(watched: Watched, report: str) -> None:
+    page = watched.open(report)
     head = page.locator("#sort-correctness_3AText_Only")
     head.click()
     eventually(page, FIRST_RUN.format("beta"))
@@ -168,7 +168,7 @@ def test_sorting_by_click_and_by_keyboard(watched: Watched, made: str) -> None:
 
 
 def test_a_category_may_be_called_overall(watched: Watched, folder: Path) -> None:
-    [run] = made_runs(["beta"], 6)
+    [run] = example_runs(["beta"], 6)
     for view in run.views():
         view["question"]["category"] = {"Tables": "Overall"}.get(view["question"]["category"], "Hard*")
     paper = run.summary_json["profiles"]["paper"]
@@ -186,7 +186,7 @@ def test_a_category_may_be_called_overall(watched: Watched, folder: Path) -> Non
 def test_what_is_not_shown_is_not_marked_and_what_is_not_known_is_not_lost(
     watched: Watched, folder: Path
 ) -> None:
-    runs = made_runs(["alpha", "beta"], 6)
+    runs = example_runs(["alpha", "beta"], 6)
     nothing = {"recall": None, "lost": None, "gained": None, "n": 0, "compared": 0}
     for run, tables in zip(runs, (0.499, 0.501), strict=True):
         paper = run.summary_json["profiles"]["paper"]
@@ -200,8 +200,8 @@ def test_what_is_not_shown_is_not_marked_and_what_is_not_known_is_not_lost(
     assert said == ["not known: none of its questions is in the funnel"] * 2
 
 
-def test_the_radar_switches_its_scale(watched: Watched, made: str) -> None:
-    page = watched.open(made)
+def test_the_radar_switches_its_scale(watched: Watched, report: str) -> None:
+    page = watched.open(report)
     line = page.locator("figure.radar").first.locator("path.line1")
     assert page.locator("figure.radar svg.chart").first.get_attribute("aria-label").endswith("from 0 to 1")
     plain = line.get_attribute("d")
@@ -248,7 +248,7 @@ def meet(a: Any, b: Any) -> bool:
 
 
 def test_more_than_eight_runs_are_picked_from(watched: Watched, folder: Path, paper_runs: list[Run]) -> None:
-    page = watched.open(written(folder / "nine.html", [*paper_runs, *made_runs(["alpha"], 4)]))
+    page = watched.open(written(folder / "nine.html", [*paper_runs, *example_runs(["alpha"], 4)]))
     assert len(runs_of(page)) == 9
     page.locator("#pick").click()
     [least] = page.locator("#runs input:disabled").all()  # the most correct ones are drawn
@@ -260,8 +260,8 @@ def test_more_than_eight_runs_are_picked_from(watched: Watched, folder: Path, pa
     assert "alpha" in texts(page, "#radar > .legend li")[-1]
 
 
-def test_the_funnel_is_stacked_and_has_a_table(watched: Watched, made: str) -> None:
-    page = watched.open(made)
+def test_the_funnel_is_stacked_and_has_a_table(watched: Watched, report: str) -> None:
+    page = watched.open(report)
     bars = page.eval_on_selector_all(
         "#funnel rect.segment title", "all => all.map(title => title.textContent)"
     )
@@ -275,9 +275,9 @@ def test_the_funnel_is_stacked_and_has_a_table(watched: Watched, made: str) -> N
     assert page.locator("#funnel details table tbody tr").count() == 3
 
 
-def test_gold_pages_evidence_and_multiples_of_the_fastest(watched: Watched, made: str) -> None:
+def test_gold_pages_evidence_and_multiples_of_the_fastest(watched: Watched, report: str) -> None:
     """Of 60 hits, alpha is right on all, beta on 20, gamma on none; alpha and beta take 0.5 s, gamma 1 s."""
-    page = unfold(watched.open(made))
+    page = unfold(watched.open(report))
     titles = page.locator("#table-pages svg.chart path title").all_text_contents()
     assert "alpha, parsed: 1.00 [0.90, 1.00], n 120" in titles
     assert "beta, retrieved: 0.50 [0.40, 0.60], n 120" in titles
@@ -290,8 +290,8 @@ def test_gold_pages_evidence_and_multiples_of_the_fastest(watched: Watched, made
     assert times == ["500 ms 1.0\u00d7", "500 ms 1.0\u00d7", "1 s 2.0\u00d7"]
 
 
-def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> None:
-    page = unfold(watched.open(made))
+def test_the_pareto_front_and_what_is_not_known(watched: Watched, report: str) -> None:
+    page = unfold(watched.open(report))
     spots = page.eval_on_selector_all(
         "#cost figure path > title", "all => all.map(title => title.textContent)"
     )
@@ -302,25 +302,25 @@ def test_the_pareto_front_and_what_is_not_known(watched: Watched, made: str) -> 
 
 
 def test_equal_runs_are_both_on_the_front(watched: Watched, folder: Path) -> None:
-    runs = [*made_runs(["alpha", "beta"], 12), *made_runs(["alpha"], 12)]
+    runs = [*example_runs(["alpha", "beta"], 12), *example_runs(["alpha"], 12)]
     page = unfold(watched.open(written(folder / "equal-costs.html", runs)))
     page.locator("#cost-figures").click()
     assert [row.split()[-1] for row in texts(page, "#cost tbody tr")] == ["yes", "yes", "yes"]
-    address = written(folder / "some.html", made_runs(questions=12))
+    address = written(folder / "some.html", example_runs(questions=12))
     page = watched.open(address, "view=overview&runs=2")
     assert texts(page, "#cost-title") == ["Time against quality"]  # of the run that is shown no cost is known
 
 
 def test_without_costs_seconds_stand_in_their_place(watched: Watched, folder: Path) -> None:
     page = unfold(
-        watched.open(written(folder / "seconds.html", made_runs(["alpha", "beta"], 6, costs=False)))
+        watched.open(written(folder / "seconds.html", example_runs(["alpha", "beta"], 6, costs=False)))
     )
     assert texts(page, "#cost-title") == ["Time against quality"]
     assert "No run here has a known cost" in texts(page, "#cost p")[0]
 
 
-def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> None:
-    page = unfold(watched.open(made))
+def test_abstention_latency_errors_and_settings(watched: Watched, report: str) -> None:
+    page = unfold(watched.open(report))
     rows = texts(page, "#table-abstention tbody tr")  # gamma: 120 less one error and twelve abstentions
     assert rows[-2:] == ["gamma answerable 107 (0.90) 12 (0.10)", "gamma unanswerable 0 0"]
     assert texts(page, "#errors tbody tr") == ["gamma Timeout 1 no answer within 60 s"]
@@ -335,8 +335,8 @@ def test_abstention_latency_errors_and_settings(watched: Watched, made: str) -> 
 # ---- questions
 
 
-def test_filters_search_and_pages(watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=questions&runs=0")
+def test_filters_search_and_pages(watched: Watched, report: str) -> None:
+    page = watched.open(report, "view=questions&runs=0")
     first = page.locator("ol.questions > li:first-child .marks").inner_text()
     assert "wrong, lost by the retriever" in first  # failures first
     assert page.locator("ol.questions > li").count() == 50
@@ -368,8 +368,8 @@ def test_filters_search_and_pages(watched: Watched, made: str) -> None:
     assert texts(page, "main .note") == ["No question matches. Clear a filter."]
 
 
-def test_the_order_by_difficulty(watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=questions&order=easiest")
+def test_the_order_by_difficulty(watched: Watched, report: str) -> None:
+    page = watched.open(report, "view=questions&order=easiest")
     first = page.locator("ol.questions > li").first
     answers = texts(page, "ol.questions > li:first-child .answer")
     assert [text.split()[-1] for text in answers] == ["alpha.", "beta.", "know."]  # side by side
@@ -381,8 +381,8 @@ def test_the_order_by_difficulty(watched: Watched, made: str) -> None:
     assert "door 0 " in first.inner_text()
 
 
-def test_compare_shows_the_flipped_first(watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=compare&a=0&b=1")
+def test_compare_shows_the_flipped_first(watched: Watched, report: str) -> None:
+    page = watched.open(report, "view=compare&a=0&b=1")
     # both right on the 20 multiples of six: B has 20 alone, A has 40, the other 60 are tied
     assert texts(page, "table.tally tbody tr")[-1] == "All questions 20 40 60 0.50 0.33 -0.17"
     assert texts(page, "table.tally tbody tr")[0] == "Text-Only 20 0 20 0.50 1.00 +0.50"
@@ -402,8 +402,8 @@ def test_compare_shows_the_flipped_first(watched: Watched, made: str) -> None:
     assert [text.split()[0] for text in texts(page, "article.run h3")] == ["beta", "gamma"]
 
 
-def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=question&id=q-003")
+def test_one_question_of_all_runs(watched: Watched, report: str) -> None:
+    page = watched.open(report, "view=question&id=q-003")
     assert [text.split()[0] for text in texts(page, "article.run h3")] == ["alpha", "beta", "gamma"]
     beta = page.locator("article.run").nth(1)
     said = page.locator("article.card").nth(1)
@@ -430,7 +430,7 @@ def test_one_question_of_all_runs(watched: Watched, made: str) -> None:
 def test_what_was_set_aside_is_grey_and_phrases_are_marked_in_the_raw_answer(
     watched: Watched, folder: Path
 ) -> None:
-    [run] = made_runs(["alpha"], 1)
+    [run] = example_runs(["alpha"], 1)
     [view] = run.views()
     phrase = view["question"]["answers"][0][0]
     said = f"<think>Hm \U0001f914</think>It is {phrase}[1] (image1).\n\nSources: a.pdf, p. 3"
@@ -449,7 +449,7 @@ def test_what_was_set_aside_is_grey_and_phrases_are_marked_in_the_raw_answer(
 
 
 def test_a_question_of_several_lines_and_what_stands_before_a_text(watched: Watched, folder: Path) -> None:
-    [run] = made_runs(["alpha"], 1)
+    [run] = example_runs(["alpha"], 1)
     [view] = run.views()
     view["question"]["text"] = "Which door?\n\n" + "It is the same door. " * 120
     view["repeats"][0]["hits"][0]["header"] = "file_name: 41.5 crowns.pdf"
@@ -462,12 +462,12 @@ def test_a_question_of_several_lines_and_what_stands_before_a_text(watched: Watc
     page.locator(".hit summary").first.click()
     page.locator(".hit .header mark").wait_for()
     assert texts(page, ".hit .header .passage") == ["file_name: 41.5 crowns.pdf"]
-    plain = watched.open(written(folder / "line.html", made_runs(["alpha"], 1)), "view=question&id=q-000")
+    plain = watched.open(written(folder / "line.html", example_runs(["alpha"], 1)), "view=question&id=q-000")
     assert plain.locator("#whole-question").count() == 0
 
 
 def test_citations_and_what_else_a_question_holds(watched: Watched, folder: Path) -> None:
-    [run] = made_runs(["alpha"], 1)
+    [run] = example_runs(["alpha"], 1)
     [view] = run.views()
     view["question"] |= {
         "short_answer": "41.5",
@@ -492,8 +492,8 @@ def test_citations_and_what_else_a_question_holds(watched: Watched, folder: Path
     assert "Metadata language: en, scan: false" in facts
 
 
-def test_back_leads_to_where_one_was(watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=questions")
+def test_back_leads_to_where_one_was(watched: Watched, report: str) -> None:
+    page = watched.open(report, "view=questions")
     page.wait_for_selector("ol.questions .badge")
     page.locator("ol.questions a").nth(40).click()
     page.wait_for_selector("article.run")
@@ -504,7 +504,7 @@ def test_back_leads_to_where_one_was(watched: Watched, made: str) -> None:
 
 
 def test_repeats_are_switched(watched: Watched, folder: Path) -> None:
-    [run] = made_runs(["alpha"], 1)
+    [run] = example_runs(["alpha"], 1)
     [view] = run.views()
     again = copy.deepcopy(view["repeats"][0]) | {"repeat": 1}
     again["answer"]["text"] = "Another time."
@@ -522,7 +522,7 @@ def test_repeats_are_switched(watched: Watched, folder: Path) -> None:
 
 def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     pdf = sorted((root / "data" / "sample").rglob("*.pdf"))[0]
-    [run] = made_runs(["alpha"], 1)
+    [run] = example_runs(["alpha"], 1)
     [view] = run.views()
     view["question"] |= {"evidence": [{"document": pdf.name, "page": 1}], "files": [pdf.name]}
     heatmap = {"columns": 2, "rows": 2, "values": [0, 100, 50, 0]}
@@ -578,11 +578,11 @@ def test_the_page_of_a_document_is_drawn_with_what_was_found_on_it(
     eventually(page, "document.getElementById('of-1').ariaPressed === 'true'")
 
 
-def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=questions&runs=1&category=Images&outcome=wrong&q=door&order=hardest")
+def test_a_link_opens_the_same_view(browser: Any, watched: Watched, report: str) -> None:
+    page = watched.open(report, "view=questions&runs=1&category=Images&outcome=wrong&q=door&order=hardest")
     page.wait_for_selector("ol.questions .badge")
     other = Watched(browser)
-    again = other.open(made, page.url.split("#")[1])
+    again = other.open(report, page.url.split("#")[1])
     again.wait_for_selector("ol.questions .badge")
     assert texts(again, "ol.questions a") == texts(page, "ol.questions a")
     assert [again.locator(f"#{field}").input_value() for field in ("category", "outcome", "q", "order")] == [
@@ -600,22 +600,22 @@ def test_a_link_opens_the_same_view(browser: Any, watched: Watched, made: str) -
     other.close()
 
 
-def test_an_address_that_means_nothing(watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=constructor&runs=99,x&sort=best-nothing&page=-3&theme=pink")
+def test_an_address_that_means_nothing(watched: Watched, report: str) -> None:
+    page = watched.open(report, "view=constructor&runs=99,x&sort=best-nothing&page=-3&theme=pink")
     assert texts(page, "#title") == ["Overview"]
     assert len(runs_of(page)) == 3
-    page = watched.open(made, "view=question&id=%3Cb%3E")
+    page = watched.open(report, "view=question&id=%3Cb%3E")
     assert "There is no question “<b>”" in texts(page, "main .note")[0]
 
 
 # ---- for everybody
 
 
-def test_light_and_dark(browser: Any, made: str) -> None:
+def test_light_and_dark(browser: Any, report: str) -> None:
     seen = {}
     for scheme in ("light", "dark"):
         watched = Watched(browser, color_scheme=scheme)
-        page = watched.open(made)
+        page = watched.open(report)
         seen[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
         other = {"light": "Dark", "dark": "Light"}[scheme]
         page.get_by_role("button", name=other, exact=True).click()
@@ -631,8 +631,8 @@ def test_light_and_dark(browser: Any, made: str) -> None:
     assert seen["dark"] == seen["light switched"] == black
 
 
-def test_open_details_stay_open_when_the_theme_or_size_changes(watched: Watched, made: str) -> None:
-    page = watched.open(made, "view=question&id=q-003")
+def test_open_details_stay_open_when_the_theme_or_size_changes(watched: Watched, report: str) -> None:
+    page = watched.open(report, "view=question&id=q-003")
     page.locator("#hit-1-1").click()
     page.locator(".hit mark").first.wait_for()
     page.get_by_role("button", name="Dark", exact=True).click()
@@ -644,15 +644,15 @@ def test_open_details_stay_open_when_the_theme_or_size_changes(watched: Watched,
     page.locator("#after").click()
     eventually(page, "location.hash.includes('id=q-006')")
     assert "theme=dark" in page.url
-    page = watched.open(made)
+    page = watched.open(report)
     page.locator("#funnel-figures").click()
     page.get_by_role("button", name="Paper\u2019s scale").click()
     eventually(page, "document.getElementById('scale-paper').ariaPressed === 'true'")
     page.locator("#funnel details[open] table").wait_for()
 
 
-def test_the_keyboard_alone(watched: Watched, made: str) -> None:
-    page = watched.open(made)
+def test_the_keyboard_alone(watched: Watched, report: str) -> None:
+    page = watched.open(report)
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.id") == "skip"
     page.keyboard.press("Enter")
@@ -695,16 +695,16 @@ VIEWS = ("view=overview", "view=compare", "view=questions", "view=question&id=q-
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_every_control_has_a_name_for_screen_readers(watched: Watched, made: str, view: str) -> None:
-    page = watched.open(made, view)
+def test_every_control_has_a_name_for_screen_readers(watched: Watched, report: str, view: str) -> None:
+    page = watched.open(report, view)
     for closed in page.locator("main details").all():
         closed.evaluate("details => { details.open = true; }")
     assert page.evaluate(AUDIT) == []
 
 
 @pytest.mark.parametrize("view", VIEWS)
-def test_a_narrow_screen_does_not_scroll_sideways(narrow: Watched, made: str, view: str) -> None:
-    page = narrow.open(made, view)
+def test_a_narrow_screen_does_not_scroll_sideways(narrow: Watched, report: str, view: str) -> None:
+    page = narrow.open(report, view)
     for closed in page.locator("details").all():
         closed.evaluate("details => { details.open = true; }")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

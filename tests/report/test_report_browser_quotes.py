@@ -15,9 +15,9 @@ from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Chunk, Hit, Question, Quote, Record, Reply
 from fathoms.types.run.manifest import Manifest
-from tests.support.made_run import changed
 from tests.support.pictures import picture
 from tests.support.report_browser import Watched, chromium, texts, watch
+from tests.support.run_in_memory import changed
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from fathoms.runs.run import Run
 from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
-from tests.support.made_run import changed
+from tests.support.run_in_memory import changed
 from tests.support.schemas import NAMES, schema
 
 pytestmark = pytest.mark.slow  # they draw

@@ -15,7 +15,7 @@ from fathoms.report.terminal import drawn
 from fathoms.runs.run import Run
 from fathoms.types.run.figures import FunnelStage
 from fathoms.types.run.rows import AnswerScores
-from tests.support.made_run import MadeRun
+from tests.support.run_in_memory import RunInMemory
 
 Stages = dict[str, dict[str, Any]]
 
@@ -44,7 +44,7 @@ FUNNEL = {
 def run(funnel: dict[str, Any] | None, name: str = "r") -> Run:
     figures = {"overall": {"correctness": 0.6, "n": 5}, "categories": {}, "funnel": funnel}
     summary = {"name": name, "profile": "paper", "complete": True, "profiles": {"paper": figures}}
-    return MadeRun(name, {}, summary, lambda: [])
+    return RunInMemory(name, {}, summary, lambda: [])
 
 
 def printed(parts: Iterable[RenderableType], width: int = 80) -> list[str]:

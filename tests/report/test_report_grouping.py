@@ -18,8 +18,8 @@ from fathoms.report.grouping import grouped, label
 from fathoms.report.latex import report_latex
 from fathoms.report.markdown import report_markdown
 from fathoms.runs.run import Run
-from tests.support.made_run import MadeRun
 from tests.support.project import CONFIG, PAGES, QUESTIONS, Project, write_pdf
+from tests.support.run_in_memory import RunInMemory
 
 METADATA: tuple[dict[str, Any], ...] = (
     {"language": "en", "length": 10, "kind": "Text-Only"},
@@ -112,7 +112,7 @@ def test_a_key_with_too_many_values(run: Run) -> None:
     def views() -> list[Any]:
         return [{**view, "question": {**view["question"], "metadata": {"n": n}}} for n in range(51)]
 
-    many = MadeRun("many", run.manifest.plain(), run.summary.plain(), views)
+    many = RunInMemory("many", run.manifest.plain(), run.summary.plain(), views)
     with pytest.raises(UsageError, match="'n' of many has 51 different values, and a report shows 50"):
         grouped(many, "n")
 

@@ -16,8 +16,8 @@ from fathoms.report.html import payload, report_html
 from fathoms.report.write import write_report
 from fathoms.runs.run import Run
 from fathoms.types import Attachment, FilePart, ImagePart, Message, TextPart
-from tests.support.made_run import changed
-from tests.support.report_page import CHUNK, OVERVIEW, detail_of, held, text_of, unpacked
+from tests.support.report_page import CHUNK, OVERVIEW, detail_of, highlighted, text_of, unpacked
+from tests.support.run_in_memory import changed
 
 Json = dict[str, Any]
 SCRIPT = re.compile(r'<script type="module">(.*?)</script>', re.DOTALL)
@@ -112,8 +112,8 @@ def test_phrases_are_marked_in_the_answer_and_in_what_was_retrieved(
     found, texts = detail_of(chunks, 0, "q")
     assert found["phrases"] == ["red", "blue", "purple"]
     [repeat] = found["repeats"]
-    assert held(repeat["answer"], texts) == [("Red", 0), ("red", 0)]
-    assert held(repeat["hits"][0]["text"], texts) == [("Blue", 1)] * 40
+    assert highlighted(repeat["answer"], texts) == [("Red", 0), ("red", 0)]
+    assert highlighted(repeat["hits"][0]["text"], texts) == [("Blue", 1)] * 40
     assert repeat["hits"][0]["gold"] is True
 
 
@@ -168,7 +168,7 @@ def test_what_the_chunker_wrote_before_a_text_is_marked_too(
     _, chunks = unpacked(report_html([run_of(dict(small_run().summary.plain()), [view])]))
     found, texts = detail_of(chunks, 0, "q")
     [hit] = found["repeats"][0]["hits"]
-    assert held(hit["header"], texts) == [("red", 0)]
+    assert highlighted(hit["header"], texts) == [("red", 0)]
     assert hit["modality"] == "text"
 
 
@@ -356,7 +356,7 @@ def test_hostile_texts_come_back_as_they_were(
     assert overview["runs"][0]["model"] == evil
     assert text_of(found["question"], texts) == text_of(repeat["answer"], texts) == evil
     assert found["reference"] == repeat["hits"][0]["document"] == evil
-    assert held(repeat["answer"], texts) == [(evil, 0)]
+    assert highlighted(repeat["answer"], texts) == [(evil, 0)]
     assert text.count("</script") == plain_file.count("</script")
     assert text.count("<!--") == plain_file.count("<!--")
     assert "49" not in re.findall(r"<title>(.*?)</title>", text, re.DOTALL)[0]
@@ -372,7 +372,7 @@ def test_what_no_page_can_show_is_replaced(
     text.encode()
     found, texts = detail_of(unpacked(text)[1], 0, "q")
     assert text_of(found["repeats"][0]["answer"], texts) == "nul \u2400, written \\u0000, half \ufffd red"
-    assert held(found["repeats"][0]["answer"], texts) == [("red", 0)]
+    assert highlighted(found["repeats"][0]["answer"], texts) == [("red", 0)]
 
 
 def test_the_same_runs_give_the_same_bytes(small_run: Callable[..., Run]) -> None:

@@ -19,8 +19,8 @@ from fathoms.report.html.pictures import WIDTH
 from fathoms.runs.run import Run
 from fathoms.runs.trust import signed
 from fathoms.types.run.manifest import Manifest
-from tests.support.made_run import changed
 from tests.support.pictures import picture
+from tests.support.run_in_memory import changed
 
 Json = dict[str, Any]
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"

@@ -12,7 +12,7 @@ from typing import Any
 from fathoms.report.html import payload, report_html
 from fathoms.report.html.texts import Pool, units
 from fathoms.runs.run import Run
-from tests.support.report_page import detail_of, held, unpacked
+from tests.support.report_page import detail_of, highlighted, unpacked
 
 Json = dict[str, Any]
 
@@ -45,7 +45,7 @@ def test_long_texts_are_cut_where_room_is_short_and_it_is_said(
     text = found["repeats"][0]["hits"][0]["text"]
     assert text["cut"] == 8009
     assert len(held_in["texts"][text["p"]]) < 8009
-    assert (held(text, held_in["texts"]), text["beyond"]) == ([("red", 0)], 1)
+    assert (highlighted(text, held_in["texts"]), text["beyond"]) == ([("red", 0)], 1)
     assert found["file"] == "questions/q0.json"
 
 
@@ -76,7 +76,7 @@ def test_no_text_of_a_view_is_without_limit(
 def test_a_run_that_stopped_early_leaves_its_room_to_the_next(
     run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
-    def made(asked: int, unanswered: int, views: list[Json]) -> Run:
+    def run_with(asked: int, unanswered: int, views: list[Json]) -> Run:
         counts = {"asked": asked, "unanswered": unanswered}
         return run_of({**small_run().summary.plain(), "counts": counts}, views)
 
@@ -84,6 +84,9 @@ def test_a_run_that_stopped_early_leaves_its_room_to_the_next(
     for number, view in enumerate(views):
         view["repeats"][0]["hits"][0]["text"] = hashlib.shake_256(bytes([number])).hexdigest(2000)
     short = [question("short", 1.0, 0.0)]
-    for first in (made(1000, 999, short), made(30, 0, short)):  # it says so, or has no views of the rest
-        assert not payload([first, made(20, 0, views)], size=120_000).warnings
-    assert payload([made(20, 0, views)], size=48_000).warnings  # 20 of 50 parts of the room
+    for first in (
+        run_with(1000, 999, short),
+        run_with(30, 0, short),
+    ):  # it says so, or has no views of the rest
+        assert not payload([first, run_with(20, 0, views)], size=120_000).warnings
+    assert payload([run_with(20, 0, views)], size=48_000).warnings  # 20 of 50 parts of the room

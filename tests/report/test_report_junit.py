@@ -14,7 +14,7 @@ from fathoms.text.amounts import dollars, duration, figure
 from fathoms.types import Failure
 from fathoms.types.run.manifest import Data, Ingest, IngestTime, Manifest, Totals
 from fathoms.types.run.summary import JudgingFigures, Summary
-from tests.support.made_run import changed
+from tests.support.run_in_memory import changed
 
 
 def test_the_line_of_the_morning() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathoms.report.latex import escape, report_latex
-from tests.support.report_runs import made_runs
+from tests.support.report_runs import example_runs
 
 SPELLED = {
     "textbackslash": "\\",
@@ -84,7 +84,7 @@ def test_the_papers_table_has_models_as_rows(paper_runs):
 
 
 def test_ranks_say_what_is_shown_to_be_the_best():
-    head, *lines, counts = rows(report_latex(made_runs()))
+    head, *lines, counts = rows(report_latex(example_runs()))
     assert head[1:3] == ["rank", "Overall"]
     assert [line[1:3] for line in lines] == [["1", "0.50"], ["2", "0.33"], ["3", "0.00"]]
     assert counts[:2] == ["n", ""]

@@ -13,7 +13,7 @@ from fathoms.report.shrunk import shrunk_section
 from fathoms.report.terminal import leaderboard_panel
 from fathoms.text.amounts import figure
 from fathoms.types.run.figures import Means
-from tests.support.report_runs import made_runs
+from tests.support.report_runs import example_runs
 
 # As printed in Table II of the paper, correctness then hallucination.
 PRINTED = {
@@ -123,7 +123,7 @@ def test_ranks_are_intervals(small_run, paper_runs):
     )
     assert [row.rank_text for row in both.rows] == ["1 to 2"] * 2
     # half of 120 answers are right, a third, and none; both runs are right on every sixth
-    shown = made_runs()
+    shown = example_runs()
     assert [row.is_best for row in leaderboard(shown).rows] == [True, False, False]
     assert [run["rank"] for run in report_json(shown)] == [(1, 1), (2, 2), (3, 3)]
     unknown = leaderboard([paper_runs[0], ours])
@@ -240,7 +240,7 @@ def test_a_summary_with_nothing_in_it_reports_nothing(run_of):
 
 
 def test_three_categories_cannot_be_shrunk():
-    (run,) = made_runs(["alpha"])
+    (run,) = example_runs(["alpha"])
     assert report_json([run], shrink=True)[0]["shrunk"] == {}
     section = shrunk_section([run])
     assert (section.rows, section.notes[1]) == ([], "fewer than four categories, which cannot be shrunk")

@@ -67,7 +67,7 @@ def page_of(thing: object) -> Tags:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def finished_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Two runs: one with a right answer of four, one whose answers are hostile."""
     project = write_project(tmp_path_factory.mktemp("notebook"))
     questions = json.loads(json.dumps(QUESTIONS))
@@ -81,13 +81,13 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def result(made: Project, name: str) -> fathoms.Result:
-    return fathoms.find(name, made.path / "runs")
+def result(finished_project: Project, name: str) -> fathoms.Result:
+    return fathoms.find(name, finished_project.path / "runs")
 
 
 @pytest.mark.slow
-def test_a_run(made: Project) -> None:
-    texts = page_of(result(made, "evil")).texts
+def test_a_run(finished_project: Project) -> None:
+    texts = page_of(result(finished_project, "evil")).texts
     # by hand: one of two questions on text is right, and none on tables: 0.5, 0 and their mean
     rows = {
         texts[at]: texts[at + 1 : at + 5] for at, text in enumerate(texts) if text in ("Text-Only", "Tables")
@@ -104,8 +104,8 @@ def test_a_run_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_comparison(made: Project) -> None:
-    found = result(made, "tiny").compare("evil", metric="correctness")
+def test_a_comparison(finished_project: Project) -> None:
+    found = result(finished_project, "tiny").compare("evil", metric="correctness")
     texts = page_of(found).texts
     assert "correctness" in texts
     assert "no difference shown, p 1.000, after Holm 1.000; B wins 0, loses 0, ties 3" in texts
@@ -113,8 +113,8 @@ def test_a_comparison(made: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_verdict(made: Project) -> None:
-    verdict = result(made, "evil").gate(correctness=0.6)
+def test_a_verdict(finished_project: Project) -> None:
+    verdict = result(finished_project, "evil").gate(correctness=0.6)
     texts = page_of(verdict).texts
     assert "0.25 [0.01, 0.88]" in texts
     assert verdict.verdict == "FAIL"
@@ -122,8 +122,8 @@ def test_a_verdict(made: Project) -> None:
 
 
 @pytest.mark.slow
-def test_figures_by_name(made: Project, tmp_path: Path) -> None:
-    run = result(made, "tiny")
+def test_figures_by_name(finished_project: Project, tmp_path: Path) -> None:
+    run = result(finished_project, "tiny")
     for name in (*FIGURES, "hallucination"):
         figure = run.figure(name)
         picture = tmp_path / "shown.png"
@@ -147,11 +147,11 @@ def test_the_docs_name_the_figures(root: Path) -> None:
 
 
 def test_the_cells_of_the_docs(
-    made: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    finished_project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every line of the block is a cell, whose value a notebook shows."""
     (block,) = [each for each in blocks("python") if each.page == "python.md" and "figure(" in each.text]
-    monkeypatch.chdir(made.path)
+    monkeypatch.chdir(finished_project.path)
     names: dict[str, object] = {}
     kinds = []
     for line in filter(None, block.text.splitlines()):

@@ -16,8 +16,8 @@ from fathoms.runs.run import Run
 from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Quote, Record, Reply, Usage
-from tests.support.made_run import changed
 from tests.support.report_browser import Watched, chromium, texts, watch, written
+from tests.support.run_in_memory import changed
 
 GOLD = {"q1": ("text1",), "q2": ("text1", "image2"), "q3": ("text12", "image1")}
 KIND = {"q1": "Causal", "q2": "Causal", "q3": "<b>Other</b>"}

@@ -15,7 +15,7 @@ from fathoms.report.stage_times import ingest_lines, stage_times, times_section
 from fathoms.report.terminal import group_sections, leaderboard_panel
 from fathoms.report.write import write_report
 from fathoms.runs.run import Run
-from tests.support.made_run import changed
+from tests.support.run_in_memory import changed
 
 Make = Callable[..., Run]
 

@@ -40,11 +40,11 @@ def index(tmp_path: Path) -> Callable[..., Index]:
     """Makes an index of chunks; its folder is named by them, as that of a pipeline is."""
     documents = [Document(id=f"{word}.pdf", path=Path(), sha256="", pages=()) for word in WORDS]
 
-    def made(chunks: Sequence[Chunk] = CHUNKS) -> Index:
+    def index_of(chunks: Sequence[Chunk] = CHUNKS) -> Index:
         folder = tmp_path / fingerprint([chunk.id for chunk in chunks])
         return Index(documents, chunks, None, lambda texts: None, folder)  # type: ignore[arg-type, return-value]
 
-    return made
+    return index_of
 
 
 def recall(rows: Sequence[Sequence[Hit]], questions: Sequence[Question] = QUESTIONS) -> float:

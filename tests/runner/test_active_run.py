@@ -74,7 +74,7 @@ def ends(work: Callable[[], object], seconds: float = 20) -> Any:
     return said[0]
 
 
-def asked(path: Path, what: list[Job], **options: Any) -> Any:
+def run_jobs(path: Path, what: list[Job], **options: Any) -> Any:
     def go() -> object:
         with closing(Cache(path / "cache")) as cache:
             return runner.run(what, out=path / "runs", cache=cache, **options)
@@ -103,14 +103,14 @@ def test_a_run_that_breaks_off_holds_no_other_up(tmp_path: Path, servers: list[S
             raise StoreError("the disk is full")
 
     what = jobs(tmp_path, servers)
-    (first,) = asked(tmp_path, what[:1], selection=runner.Selection(limit=1))
+    (first,) = run_jobs(tmp_path, what[:1], selection=runner.Selection(limit=1))
     usage = first.run.records.all()[0].answer.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     first.run.path.rename(tmp_path / "first")
     servers[0].default = "Of a."
     servers[0].requests, servers[0].latency, servers[1].latency = 0, 0.3, 0.4
     # after one answer each, the second question of `a` is held for, and that of `b` waits for what it took
-    found = asked(tmp_path, what, on_record=on_record, budget=Budget(max_tokens=int(3.5 * tokens)))
+    found = run_jobs(tmp_path, what, on_record=on_record, budget=Budget(max_tokens=int(3.5 * tokens)))
     assert isinstance(found, StoreError)
     for run in list_runs(tmp_path / "runs"):
         totals = run.manifest.plain()["totals"]
@@ -126,7 +126,7 @@ def test_every_run_is_closed(
             raise StoreError("the disk is full")
 
     with caplog.at_level("INFO", "fathoms.run"):
-        assert isinstance(asked(tmp_path, jobs(tmp_path, servers), on_record=on_record), StoreError)
+        assert isinstance(run_jobs(tmp_path, jobs(tmp_path, servers), on_record=on_record), StoreError)
     events = Counter(record.facts["event"] for record in caplog.records)  # type: ignore[attr-defined]
     assert events["run-started"] == events["run-finished"] == 2
 
@@ -136,7 +136,7 @@ def test_a_stop_ends_waiting_for_a_rate_limit(tmp_path: Path, servers: list[Scri
     stop = Stop()
     started = time.perf_counter()
     limited = [limits(job, requests_per_minute=2) for job in jobs(tmp_path, servers[:1], at_once=8)]
-    found = asked(tmp_path, limited, stop=stop, on_record=stops_after(2, stop))
+    found = run_jobs(tmp_path, limited, stop=stop, on_record=stops_after(2, stop))
     assert time.perf_counter() - started < 25  # the next turn comes after 30 s
     (outcome,) = found
     assert outcome.stopped
@@ -150,7 +150,7 @@ def test_a_limit_holds_for_all_runs_on_a_provider(tmp_path: Path, servers: list[
     (job,) = jobs(tmp_path, servers[:1], at_once=8)
     cells = [limits(job, requests_per_minute=8, max_attempts=attempts) for attempts in (1, 2)]
     stop = Stop()
-    asked(tmp_path, cells, stop=stop, on_record=stops_after(8, stop))
+    run_jobs(tmp_path, cells, stop=stop, on_record=stops_after(8, stop))
     assert servers[0].requests == 8
 
 
@@ -168,7 +168,7 @@ def test_a_limit_holds_for_a_reranker_too(tmp_path: Path) -> None:
         several = [jobs(tmp_path / name, found[:1], "reranker", at_once=8)[0] for name in ("one", "two")]
         (other,) = jobs(tmp_path / "other", found[1:], at_once=8)
         limited = [limits(job, requests_per_minute=8) for job in several]
-        outcomes = asked(tmp_path, [*limited, other], stop=stop, on_record=stop_at_sixteen)
+        outcomes = run_jobs(tmp_path, [*limited, other], stop=stop, on_record=stop_at_sixteen)
     assert [server.requests for server in found] == [8, 8]
     done = {Path(outcome.run.manifest.plain()["folder"]).name: outcome.done for outcome in outcomes}
     assert done == {"one": 8, "two": 0, "other": 8}

@@ -14,7 +14,7 @@ from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
 
 
-def made(out: Path, answer: str = "41 m") -> Run:
+def one_run(out: Path, answer: str = "41 m") -> Run:
     question = Question(id="q1", text="How tall?", category="Text", answers=(("41 m",),))
     run = new_run(out, "tower", "abcdef12", {"model": "m", "data": {"name": "d", "asked_ids": ["q1"]}})
     run.records.append([Record(question=question, answer=Reply(text=answer))])
@@ -22,7 +22,7 @@ def made(out: Path, answer: str = "41 m") -> Run:
 
 
 def test_a_run_is_opened_by_its_path_its_id_and_its_name(tmp_path: Path) -> None:
-    first, second = made(tmp_path), made(tmp_path, "nobody knows")
+    first, second = one_run(tmp_path), one_run(tmp_path, "nobody knows")
     score_run(first)
     score_run(second)
     for reference in (str(first.path), first.id, "tower~1"):
@@ -37,7 +37,7 @@ def test_a_run_is_opened_by_its_path_its_id_and_its_name(tmp_path: Path) -> None
 
 
 def test_a_run_is_read_again_once_it_was_written(tmp_path: Path) -> None:
-    run = made(tmp_path)
+    run = one_run(tmp_path)
     assert not run.is_scored
     with pytest.raises(StoreError, match=r"has no summary\.json: run 'fathoms score"):
         run.summary.plain()

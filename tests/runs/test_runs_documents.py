@@ -35,7 +35,7 @@ DOCUMENTS = [
 ]
 
 
-def made(out: Path, name: str, documents: Sequence[Document] = DOCUMENTS) -> Run:
+def stored_run(out: Path, name: str, documents: Sequence[Document] = DOCUMENTS) -> Run:
     run = new_run(out, name, "f" * 8, {"config": {}, "data": {"name": "q"}})
     question = Question(
         id="q1",
@@ -58,9 +58,9 @@ def in_documents(summary: dict[str, Any]) -> Any:
 
 
 def test_runs_of_a_folder_share_their_documents(tmp_path: Path) -> None:
-    first = made(tmp_path, "a")
+    first = stored_run(tmp_path, "a")
     before = {path: path.stat().st_mtime_ns for path in stored(tmp_path)}
-    second = made(tmp_path, "b")
+    second = stored_run(tmp_path, "b")
     assert len(before) == 2
     assert {path: path.stat().st_mtime_ns for path in stored(tmp_path)} == before
     for run in (first, second):
@@ -69,7 +69,7 @@ def test_runs_of_a_folder_share_their_documents(tmp_path: Path) -> None:
 
 
 def test_a_run_copied_without_them_says_so_and_an_exported_one_has_everything(tmp_path: Path) -> None:
-    run = made(tmp_path / "runs", "a")
+    run = stored_run(tmp_path / "runs", "a")
     whole = score_run(run).plain()
     bare = Run(shutil.copytree(run.path, tmp_path / "bare" / run.id))
     warned = score_run(bare).plain()
@@ -91,7 +91,7 @@ def test_a_run_copied_without_them_says_so_and_an_exported_one_has_everything(tm
 
 @needs_extra("exchange")
 def test_export_copies_a_run_by_its_name_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = made(tmp_path / "runs", "a")
+    run = stored_run(tmp_path / "runs", "a")
     monkeypatch.chdir(tmp_path)
     assert main(["export", "latest", "--to", "copy"]) == 0
     assert main(["export", "run", "a"]) == 0
@@ -101,7 +101,7 @@ def test_export_copies_a_run_by_its_name_alone(tmp_path: Path, monkeypatch: pyte
 
 
 def test_an_export_is_complete_or_not_there(tmp_path: Path) -> None:
-    run = made(tmp_path / "runs", "a")
+    run = stored_run(tmp_path / "runs", "a")
     (tmp_path / "there").mkdir()
     with pytest.raises(UsageError, match="already exists"):
         export_run(run, tmp_path / "there")
@@ -112,13 +112,13 @@ def test_an_export_is_complete_or_not_there(tmp_path: Path) -> None:
 
 
 def test_a_damaged_document_is_never_used_and_the_next_run_writes_it_again(tmp_path: Path) -> None:
-    run = made(tmp_path, "a")
+    run = stored_run(tmp_path, "a")
     text = json.loads((run.path / "manifest.json").read_text())["data"]["documents"]["d1.pdf"]["text"]
     path = tmp_path / ".documents" / f"{text}.gz"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(StoreError, match="cannot be read"):
         StoredDocuments(run, run.manifest)["d1.pdf"]
-    again = made(tmp_path, "b")
+    again = stored_run(tmp_path, "b")
     for one in (run, again):
         assert StoredDocuments(one, one.manifest)["d1.pdf"].text == "The mast is 10 metres high."
 
@@ -134,7 +134,7 @@ def test_a_stored_document_is_neither_loaded_nor_verified_until_its_file_changes
     cache, facts = Cache(tmp_path / "cache"), [facts_of(document) for document in DOCUMENTS]
     first = new_run(tmp_path / "runs", "a", "f" * 8, {"config": {}, "data": {"name": "q"}})
     keep_documents(first, DOCUMENTS, facts, cache)
-    assert first.manifest.plain()["data"] == made(tmp_path / "runs", "b").manifest.plain()["data"]
+    assert first.manifest.plain()["data"] == stored_run(tmp_path / "runs", "b").manifest.plain()["data"]
     second = new_run(tmp_path / "runs", "c", "f" * 8, {"config": {}, "data": {"name": "q"}})
     keep_documents(second, Unread(), facts, cache)
     assert second.manifest.plain()["data"] == first.manifest.plain()["data"]
@@ -176,10 +176,10 @@ def many(count: int) -> list[Document]:
 
 
 def test_a_long_list_of_documents_is_stored_once_and_goes_along_with_a_copied_run(tmp_path: Path) -> None:
-    short = made(tmp_path / "runs", "a", many(LISTED))
+    short = stored_run(tmp_path / "runs", "a", many(LISTED))
     assert list(short.manifest.data.documents) == ["d1.pdf", "d2.pdf"]
     assert listed_documents(short, short.manifest) == short.manifest.data.documents
-    first, second = (made(tmp_path / "runs", name, many(LISTED + 1)) for name in "bc")
+    first, second = (stored_run(tmp_path / "runs", name, many(LISTED + 1)) for name in "bc")
     data = json.loads((first.path / "manifest.json").read_text())["data"]
     assert "documents" not in data
     sha256 = data["document_list"]["sha256"]

@@ -101,7 +101,7 @@ def test_long_texts_are_kept_once(tmp_path: Path) -> None:
     assert (run.path / "journal.jsonl").stat().st_size < 20 * 1000
 
 
-def asked(name: str, hits: list[str], context: str, message: str) -> Record:
+def record_of(name: str, hits: list[str], context: str, message: str) -> Record:
     """A record with these texts of hits and this prompt."""
     chunks = [Chunk(id=f"d#{n}", document="d.pdf", pages=(1,), text=text) for n, text in enumerate(hits)]
     return Record(
@@ -118,7 +118,7 @@ def test_prompts_share_the_texts_of_their_hits(tmp_path: Path) -> None:
     first, second = "first " * 200, "second " * 200
     context = f"[d.pdf, page 1]\n{second}\n\n[d.pdf, page 1]\n{first}"
     records = [
-        asked(f"q{n}", [first, second], context, f"Context:\n{context}\nQuestion {n}?") for n in range(20)
+        record_of(f"q{n}", [first, second], context, f"Context:\n{context}\nQuestion {n}?") for n in range(20)
     ]
     run.records.append(records)
     assert len(list((run.path / "blobs").iterdir())) == 2
@@ -140,7 +140,7 @@ def test_prompts_come_back_however_their_texts_overlap(
     of_hits = [*texts, "between ", "b" * 500, "", "", ""]
     whole = "".join(of_hits[number] for number in context)
     said = "".join([*of_hits[:5], "-", "-", "-", "-", whole][number] for number in message) + whole
-    expected = asked("q", texts, whole, said)
+    expected = record_of("q", texts, whole, said)
     run.records.append([expected])
     assert Run(run.path).records.all() == [expected]
 

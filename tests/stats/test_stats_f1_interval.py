@@ -35,7 +35,7 @@ def test_the_edges() -> None:
 def test_it_holds_the_truth_where_the_quality_of_questions_differs(questions: int, widest: float) -> None:
     random = np.random.default_rng(7)
 
-    def asked(n: int) -> Array:
+    def sampled(n: int) -> Array:
         skill = random.normal(size=n)
         precision, recall = (1 / (1 + np.exp(-(skill + shift))) for shift in (1.0, -0.5))
         items, wanted = random.integers(0, 9, n), random.integers(3, 12, n)
@@ -43,8 +43,8 @@ def test_it_holds_the_truth_where_the_quality_of_questions_differs(questions: in
             [random.binomial(items, precision), items, random.binomial(wanted, recall), wanted], axis=1
         ).astype(float)
 
-    truth = f1_of_counts(asked(200_000))
+    truth = f1_of_counts(sampled(200_000))
     assert truth is not None
-    found = [f1_interval(asked(questions)) for _ in range(300)]
+    found = [f1_interval(sampled(questions)) for _ in range(300)]
     assert sum(one.low <= truth <= one.high for one in found) / len(found) > 0.94
     assert float(np.mean([one.high - one.low for one in found])) < widest

@@ -93,7 +93,7 @@ def said(provider: str) -> str:
     return {"reranker": "7", "judge": "yes"}.get(provider, SAID)
 
 
-def kept(provider: str) -> str:
+def expected_reply(provider: str) -> str:
     """What is kept of a good reply: the answer (after reranking a scripted one), or the label of a judge."""
     return "supported" if provider == "judge" else SAID
 

@@ -35,11 +35,11 @@ class Watched:
         self.wrong: list[str] = []
         self.page.on("console", lambda said: self.wrong.append(f"console: {said.text}"))
         self.page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
-        self.page.on("request", lambda request: self._asked(request.url))
+        self.page.on("request", lambda request: self._on_request(request.url))
         self.page.on("dialog", self._dialog)
         self.address = ""
 
-    def _asked(self, url: str) -> None:
+    def _on_request(self, url: str) -> None:
         if not url.startswith("data:") and url.split("#")[0] != self.address:
             self.wrong.append(f"request: {url}")
 

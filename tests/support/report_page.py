@@ -36,7 +36,7 @@ def text_of(text: Json, texts: list[str]) -> str:
     return str(text["s"] if "s" in text else texts[text["p"]])
 
 
-def held(text: Json, texts: list[str]) -> list[tuple[str, int]]:
+def highlighted(text: Json, texts: list[str]) -> list[tuple[str, int]]:
     """What is marked in a text, cut out as JavaScript would."""
     raw = text_of(text, texts).encode("utf-16-le")
     return [(raw[2 * a : 2 * b].decode("utf-16-le"), k) for a, b, k in text.get("marks", [])]

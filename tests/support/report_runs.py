@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from fathoms.paths import sha256_file
-from tests.support.made_run import MadeRun, changed
+from tests.support.run_in_memory import RunInMemory, changed
 
 Json = dict[str, Any]
 
@@ -26,17 +26,19 @@ RULES: dict[str, Callable[[int], bool]] = {
 COSTS = {"alpha": 0.01, "beta": 0.002, "gamma": None}
 
 
-def made_runs(names: Sequence[str] = tuple(RULES), questions: int = 120, costs: bool = True) -> list[MadeRun]:
+def example_runs(
+    names: Sequence[str] = tuple(RULES), questions: int = 120, costs: bool = True
+) -> list[RunInMemory]:
     """alpha is right on even numbers, beta on multiples of three, gamma never: it abstains on every tenth and
     fails on number 1. Wrong answers of odd number were lost at `retrieved`, the others at `answer`. The cost
     of gamma is not known."""
     return [_run(name, RULES[name], questions, COSTS[name] if costs else None) for name in names]
 
 
-def runs_on_a_page(pdf: Path) -> list[MadeRun]:
+def runs_on_a_page(pdf: Path) -> list[RunInMemory]:
     """alpha and gamma, of four questions; the evidence of q-003 and what was retrieved for it are on page 3
     of a document of the sample."""
-    runs = made_runs(["alpha", "gamma"], 4)
+    runs = example_runs(["alpha", "gamma"], 4)
     for number, run in enumerate(runs):
         views = list(run.views())
         gold = {"document": pdf.name, "page": 3}
@@ -52,7 +54,7 @@ def runs_on_a_page(pdf: Path) -> list[MadeRun]:
     return runs
 
 
-def hostile_run(evil: str = EVIL) -> MadeRun:
+def hostile_run(evil: str = EVIL) -> RunInMemory:
     """One run in which every text that comes from outside is hostile."""
     view = _view(0, "alpha", right=False, cost=None)
     view["question"] |= {
@@ -78,7 +80,9 @@ def hostile_run(evil: str = EVIL) -> MadeRun:
     failed = _view(1, "alpha", right=False, cost=None)
     failed["repeats"][0] |= {"answer": None, "error": {"kind": evil, "message": evil}}
     run = _run(f"run {evil}", lambda number: False, 0, None, [view, failed])
-    return MadeRun(f"id {evil}", {**run.manifest_json, "config": {evil: evil}}, run.summary_json, run.views)
+    return RunInMemory(
+        f"id {evil}", {**run.manifest_json, "config": {evil: evil}}, run.summary_json, run.views
+    )
 
 
 def _run(
@@ -87,7 +91,7 @@ def _run(
     questions: int,
     cost: float | None,
     views: list[Json] | None = None,
-) -> MadeRun:
+) -> RunInMemory:
     """A run of question views, with the means of their scores as its summary."""
     views = views or [_view(number, name, right(number), cost) for number in range(questions)]
     categories = {
@@ -123,7 +127,7 @@ def _run(
         "metrics": _metrics(len(views), right),
     }
     manifest = {"schema": 1, "created": "2026-01-02T03:04:05+00:00", "config": {"name": name, "top_k": 3}}
-    return MadeRun(f"20260102_{name}", manifest, summary, lambda: iter(views))
+    return RunInMemory(f"20260102_{name}", manifest, summary, lambda: iter(views))
 
 
 def _metrics(questions: int, right: Callable[[int], bool]) -> Json:

@@ -43,7 +43,7 @@ def prompt(
     return Prompt(messages=(*above, user))
 
 
-def asked(model: Closed, *prompts: Prompt) -> list[Reply]:
+def replies_to(model: Closed, *prompts: Prompt) -> list[Reply]:
     """The replies to prompts that are asked at the same time."""
 
     async def ask() -> list[Reply]:
@@ -54,5 +54,5 @@ def asked(model: Closed, *prompts: Prompt) -> list[Reply]:
 
 def answered(model: Closed, prompt: Prompt) -> Reply:
     """The reply to one prompt."""
-    (reply,) = asked(model, prompt)
+    (reply,) = replies_to(model, prompt)
     return reply

@@ -28,7 +28,7 @@ _DAY = 24 * 3600
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A question as it arrived: which API, its body, its last text, and the bytes of what was attached.
 
     `parts` are all texts and attached bytes of its turns, in order.
@@ -50,8 +50,8 @@ class Vendors:
     """The three APIs at one address."""
 
     address: str
-    script: Callable[[Asked], Step] = lambda asked: Said()
-    asked: list[Asked] = field(default_factory=list)
+    script: Callable[[Request], Step] = lambda asked: Said()
+    asked: list[Request] = field(default_factory=list)
     uploads: list[tuple[str, str, bytes]] = field(default_factory=list)
     """(id, name, bytes) of every upload, in order."""
     lost: set[str] = field(default_factory=set)
@@ -140,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(400, error_body(api, 400, f"invalid body: {reason}", "invalid_request_error"))
             return
         body = camel(body) if api == "google" else body
-        held = list(_held(api, body))
+        held = list(_attachments(api, body))
         found = [
             self.vendors.bytes_of(reference) if reference else (name, data) for reference, name, data in held
         ]
@@ -148,7 +148,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(*_file_gone(api))
             return
         pdfs = [(name, data) for name, data in found if data.startswith(b"%PDF")]  # type: ignore[misc]
-        asked = Asked(
+        asked = Request(
             api=api,
             path=self.path,
             body=body,
@@ -315,7 +315,7 @@ def _form(content_type: str, raw: bytes) -> tuple[dict[str, str], str, bytes]:
     return fields, name, data
 
 
-def _held(api: str, body: dict[str, Any]) -> Iterator[tuple[str | None, str | None, bytes]]:
+def _attachments(api: str, body: dict[str, Any]) -> Iterator[tuple[str | None, str | None, bytes]]:
     """(id, name, bytes) of what is attached: an id, or the bytes."""
     for item in _parts(api, body):
         if api == "anthropic" and item["type"] in ("document", "image"):

@@ -8,8 +8,8 @@ from typing import Any
 
 from fathoms.runs.run import Run
 from fathoms.runs.views import view_names
-from tests.support.made_run import MadeRun
-from tests.support.report_runs import made_runs
+from tests.support.report_runs import example_runs
+from tests.support.run_in_memory import RunInMemory
 
 
 def stored(folder: Path, run: Run, id: str) -> Path:
@@ -28,7 +28,7 @@ def stored(folder: Path, run: Run, id: str) -> Path:
 
 def three_runs(folder: Path) -> list[str]:
     """alpha, beta and gamma, of 120 questions each; their ids."""
-    runs = made_runs()
+    runs = example_runs()
     ids = [f"20260102T03040{at}000Z_{run.summary_json['name']}_0a1b2c3d" for at, run in enumerate(runs)]
     for id, run in zip(ids, runs, strict=True):
         stored(folder, run, id)
@@ -47,7 +47,7 @@ MANIFEST: dict[str, Any] = {
 
 def night(folder: Path, number: int, rule: str, changes: dict[str, Any], **summary: Any) -> Run:
     """A night with the answers of alpha (right on 3 of 6) or beta (right on 2 of 6)."""
-    [run] = made_runs([rule], 6)
+    [run] = example_runs([rule], 6)
     manifest = {**run.manifest_json, **MANIFEST, **changes, "created": f"2026-01-0{number}T03:00:00+00:00"}
-    made = MadeRun("night", manifest, {**run.summary_json, **summary, "name": "night"}, run.views)
+    made = RunInMemory("night", manifest, {**run.summary_json, **summary, "name": "night"}, run.views)
     return Run(stored(folder, made, f"2026010{number}T030000000Z_night_0a1b2c3d"))

@@ -56,7 +56,7 @@ def put(store: FsspecStore, key: str, value: bytes) -> None:
     store.finish()
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What the command line would have printed, so far."""
     return [record.facts["message"] for record in caplog.records if hasattr(record, "facts")]
 
@@ -87,7 +87,7 @@ def test_a_flipped_byte_is_never_used_and_is_replaced(
     path.write_bytes(data)
     assert store.get("document", KEY) is None
     assert store.get("document", KEY) is None
-    (message,) = told(caplog)
+    (message,) = messages(caplog)
     assert "damaged: they are made and stored again" in message
     put(store, KEY, b"text")
     assert store.get("document", KEY) == b"text"
@@ -133,7 +133,7 @@ def test_a_server_that_fails_is_a_missing_value_and_a_warning(
     store = FsspecStore(address, patience=0.5) if fault == "slow" else FsspecStore(address)
     assert store.get("document", KEY) is None
     assert store.get("document", KEY) is None
-    (message,) = told(caplog)
+    (message,) = messages(caplog)
     assert message.startswith(f"the shared cache {address} cannot be read (")
     assert "What is missing on this machine is made here" in message
     s3.of = lambda method: "none"
@@ -149,7 +149,7 @@ def test_half_an_upload_leaves_nothing(
     s3.of = failing("PUT", fault=fault)
     store = FsspecStore(address)
     put(store, KEY, b"text" * 1000)
-    assert "New results are kept on this machine" in told(caplog)[0]
+    assert "New results are kept on this machine" in messages(caplog)[0]
     assert store.get("document", KEY) is None
     s3.of = lambda method: "none"
     put(store, KEY, b"text" * 1000)
@@ -165,7 +165,7 @@ def test_one_failure_in_between_is_made_good_by_the_client(
     faults = iter(["500", "none"])
     s3.of = lambda method: next(faults)
     assert store.get("document", KEY) == b"text"
-    assert told(caplog) == []
+    assert messages(caplog) == []
 
 
 def test_a_place_that_fails_three_times_is_left_alone_for_a_while(s3: Faults, address: str) -> None:
@@ -248,7 +248,7 @@ def test_a_server_that_is_not_there_does_not_end_a_command(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
     FsspecStore(address).check()
-    assert "cannot be read (EndpointConnectionError" in told(caplog)[0]
+    assert "cannot be read (EndpointConnectionError" in messages(caplog)[0]
 
 
 @pytest.mark.slow
@@ -261,7 +261,7 @@ def test_who_may_only_read_does_so(s3: Faults, address: str, caplog: pytest.LogC
     reader.check()
     put(reader, OTHER, b"more")
     put(reader, OTHER, b"more")
-    assert "cannot be written (access is denied" in told(caplog)[0]
+    assert "cannot be written (access is denied" in messages(caplog)[0]
     assert reader.get("document", KEY) == b"text"
     assert [line.split()[0] for line in s3.requests] == ["GET", "PUT", "PUT", "GET", "PUT", "GET"], "once"
 

@@ -32,7 +32,7 @@ def lines(path: Path, *values: Any) -> Path:
     return path
 
 
-def told(imported: Imported) -> list[tuple[str, str | None, str | None]]:
+def contents(imported: Imported) -> list[tuple[str, str | None, str | None]]:
     return [
         (one.question.text, one.answer and one.answer.text, one.error and one.error.message)
         for one in imported.records
@@ -137,7 +137,7 @@ def test_genai_spans_of_a_collector(tmp_path: Path) -> None:
     )
     path = lines(tmp_path / "traces.jsonl", otlp(answer, search), otlp(top, rewrite, span("a", "5", 0.3)))
     imported = read_traces(path, Options())
-    assert told(imported) == [(HEIGHT, ANSWER, None)]
+    assert contents(imported) == [(HEIGHT, ANSWER, None)]
     assert hits(imported) == [("papers/varn.pdf", (3,), CONTEXT, 0.9)]
     (record,) = imported.records
     assert record.answer is not None
@@ -220,7 +220,7 @@ def test_conversations_are_questions_with_their_history(tmp_path: Path) -> None:
     )
     path = lines(tmp_path / "traces.json", one_trace, otlp(later), otlp(early))
     imported = read_traces(path, Options())
-    assert told(imported) == [
+    assert contents(imported) == [
         (HEIGHT, ANSWER, None),
         ("And the door?", "2 m.", None),
         ("Who built it?", "Answer 10.", None),
@@ -295,7 +295,7 @@ def test_what_cannot_be_used_is_named_and_counted(tmp_path: Path) -> None:
         ),
     )
     imported = read_traces(path, Options())
-    assert told(imported) == [(HEIGHT, ANSWER, None), ("Why?", None, "rate limit")]
+    assert contents(imported) == [(HEIGHT, ANSWER, None), ("Why?", None, "rate limit")]
     assert [warning.removeprefix(f"{path}") for warning in imported.warnings] == [
         ":2:2: not valid JSON: Expecting property name enclosed in double quotes",
         ":3: left out: neither spans of OTLP (resourceSpans) nor of Langfuse, LangSmith or Phoenix",
@@ -377,7 +377,7 @@ def test_phoenix(tmp_path: Path) -> None:
     ]
     for path in files:
         imported = read_traces(path, Options())
-        assert told(imported) == [(HEIGHT, ANSWER, None)]
+        assert contents(imported) == [(HEIGHT, ANSWER, None)]
         assert hits(imported) == [("varn.pdf", (2,), CONTEXT, 0.8), ("log.pdf", (), "Elsewhere.", 0.5)]
         (record,) = imported.records
         assert record.answer is not None
@@ -415,7 +415,7 @@ def test_openinference_attributes_in_otlp(tmp_path: Path) -> None:
         },
     )
     imported = read_traces(lines(tmp_path / "traces.jsonl", otlp(found, llm)), Options())
-    assert told(imported) == [(HEIGHT, ANSWER, None)]
+    assert contents(imported) == [(HEIGHT, ANSWER, None)]
     assert hits(imported) == [("varn.pdf", (), CONTEXT, 1.0), (None, (), "Elsewhere.", 0.5)]
 
 
@@ -487,7 +487,7 @@ def test_langfuse(tmp_path: Path) -> None:
     ]
     for path in files:
         imported = read_traces(path, Options())
-        assert told(imported) == [(HEIGHT, ANSWER, None)]
+        assert contents(imported) == [(HEIGHT, ANSWER, None)]
         assert hits(imported) == [("varn.pdf", (1,), CONTEXT, 1.0), (None, (), "Elsewhere.", 0.5)]
         (record,) = imported.records
         assert record.answer is not None
@@ -559,7 +559,7 @@ def test_langsmith(tmp_path: Path) -> None:
     """A chain with a search, a tool and a call, and the call alone; a failed call is one."""
     for rows in (LANGSMITH, LANGSMITH[1:]):
         imported = read_traces(lines(tmp_path / "runs.jsonl", *rows), Options())
-        assert told(imported) == [(HEIGHT, ANSWER, None)]
+        assert contents(imported) == [(HEIGHT, ANSWER, None)]
         assert hits(imported) == [("varn.pdf", (1,), CONTEXT, 1.0), (None, (), "Elsewhere.", 0.5)]
         (record,) = imported.records
         assert record.answer is not None
@@ -570,7 +570,9 @@ def test_langsmith(tmp_path: Path) -> None:
     assert whole.questions[0].metadata == {"conversation": "one", "turn": 1}
     assert whole.questions[0].category == "/tall"
     failed = {**LANGSMITH[0], "outputs": None, "error": "down"}
-    assert told(read_traces(lines(tmp_path / "runs.jsonl", failed), Options())) == [(HEIGHT, None, "down")]
+    assert contents(read_traces(lines(tmp_path / "runs.jsonl", failed), Options())) == [
+        (HEIGHT, None, "down")
+    ]
 
 
 def test_files_with_anything_in_any_place_are_read_or_refused(tmp_path: Path) -> None:
@@ -616,7 +618,7 @@ def test_a_chain_of_spans_takes_time_in_proportion(tmp_path: Path, closed: bool)
         started = time.process_time()
         imported = read_traces(path, Options())
         spent.append(time.process_time() - started)
-        assert told(imported) == [(HEIGHT, ANSWER, None)]
+        assert contents(imported) == [(HEIGHT, ANSWER, None)]
     assert spent[1] < 8 * spent[0] + 0.2
 
 

@@ -14,11 +14,11 @@ from fathoms.extras.exchange.writing.mlflow_run import log_run
 from fathoms.runs.run import Run
 from tests.support.mlflow_server import mlflow_server
 from tests.support.project import Project
-from tests.support.report_runs import made_runs
+from tests.support.report_runs import example_runs
 
 
 def test_figures_and_options_get_the_names_that_mlflow_accepts() -> None:
-    (run,) = made_runs(["alpha"], questions=12)
+    (run,) = example_runs(["alpha"], questions=12)
     found = metrics_of(run, "paper")
     assert found["correctness"] == 0.5  # alpha is right on even numbers
     assert (found["correctness.low"], found["correctness.high"], found["correctness.n"]) == pytest.approx(

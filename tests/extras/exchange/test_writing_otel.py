@@ -8,15 +8,15 @@ import pytest
 
 from fathoms.errors import ServerError, UsageError
 from fathoms.extras.exchange.writing.otel import send_spans
-from tests.support.made_run import changed
 from tests.support.otlp_receiver import attributes, otlp_receiver
-from tests.support.report_runs import made_runs
+from tests.support.report_runs import example_runs
+from tests.support.run_in_memory import changed
 
 ANSWERED = 1767323046  # 2026-01-02T03:04:06Z, when every answer of the made runs was there
 
 
 def test_questions_and_stages_become_spans(monkeypatch: pytest.MonkeyPatch) -> None:
-    (run,) = made_runs(["alpha"], questions=1)
+    (run,) = example_runs(["alpha"], questions=1)
     with otlp_receiver() as received:
         assert send_spans(run, received.address) == 3
         top, retrieval, chat = received.spans
@@ -69,7 +69,7 @@ def test_questions_and_stages_become_spans(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_reading_the_documents_is_a_trace_of_its_own() -> None:
-    (run,) = made_runs(["alpha"], questions=1)
+    (run,) = example_runs(["alpha"], questions=1)
     times = {
         "parse": {"seconds": 2.0, "made": 3},
         "embed": {"seconds": 0.5, "made": 10, "calls": 1, "tokens": 400},
@@ -98,7 +98,7 @@ def test_reading_the_documents_is_a_trace_of_its_own() -> None:
 def test_failures_have_their_kind_and_a_collector_that_refuses_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    (run,) = made_runs(["gamma"], questions=2)
+    (run,) = example_runs(["gamma"], questions=2)
     with otlp_receiver() as received:
         send_spans(run, received.address)
         failed = [span for span in received.spans if span.status.code == 2]

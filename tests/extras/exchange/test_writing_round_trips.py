@@ -56,17 +56,17 @@ HITS = (
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Any:
+def stored_run(tmp_path: Path) -> Any:
     """A run of the records, on disk."""
 
-    def _made(*records: Record) -> Run:
+    def store(*records: Record) -> Run:
         questions = tuple({record.question.id: record.question for record in records}.values())
         return keep(Imported("mine", None, records, questions), "data", tmp_path / "runs")
 
-    return _made
+    return store
 
 
-def test_a_run_comes_back_from_trec(made: Any, tmp_path: Path) -> None:
+def test_a_run_comes_back_from_trec(stored_run: Any, tmp_path: Path) -> None:
     """Places, digits, the order of equal scores, gold evidence and texts of questions."""
     records = [
         Record(question=QUESTIONS[0], hits=HITS),
@@ -74,7 +74,7 @@ def test_a_run_comes_back_from_trec(made: Any, tmp_path: Path) -> None:
         Record(question=QUESTIONS[2], hits=()),
     ]
     records[1] = records[1].model_copy(update={"hits": (hit(1, "c%20.pdf", (7,), 5.0),)})
-    run = made(*records)
+    run = stored_run(*records)
     found = rankings_of(run)
     paths, warnings = write_trec(found, tmp_path / "out")
     assert [path.name for path in paths] == ["run.trec", "qrels.trec", "questions.jsonl"]
@@ -89,13 +89,13 @@ def test_a_run_comes_back_from_trec(made: Any, tmp_path: Path) -> None:
         assert [(h.chunk.document, h.chunk.pages, h.score, h.rank) for h in before.hits or ()] == [
             (h.chunk.document, h.chunk.pages, h.score, h.rank) for h in after.hits or ()
         ]
-    again, _ = write_trec(rankings_of(made(*back.records)), tmp_path / "again")
+    again, _ = write_trec(rankings_of(stored_run(*back.records)), tmp_path / "again")
     assert [path.read_text() for path in paths] == [path.read_text() for path in again]
     with pytest.raises(UsageError, match="already exists"):
         write_trec(found, tmp_path / "out")
 
 
-def test_pages_are_pooled_as_the_metrics_pool_them(made: Any) -> None:
+def test_pages_are_pooled_as_the_metrics_pool_them(stored_run: Any) -> None:
     hits = (
         hit(1, "a", (2, 3), 0.9),
         hit(2, "a", (2,), 0.8),
@@ -103,7 +103,7 @@ def test_pages_are_pooled_as_the_metrics_pool_them(made: Any) -> None:
         hit(4, "b", (), 0.6),
         hit(5, "a", (1,), 0.5),
     )
-    run = made(
+    run = stored_run(
         Record(question=QUESTIONS[1], hits=hits),
         Record(question=QUESTIONS[1], hits=hits[:1], repeat=1),
         Record(question=QUESTIONS[2], hits=None),
@@ -128,7 +128,7 @@ def test_pages_are_pooled_as_the_metrics_pool_them(made: Any) -> None:
         rankings_of(run, repeat=2)
 
 
-def test_hits_come_back_whole(made: Any, tmp_path: Path) -> None:
+def test_hits_come_back_whole(stored_run: Any, tmp_path: Path) -> None:
     """hits -> run -> hits, and the records that a file of hits can hold."""
     rich = hit(
         5,
@@ -145,16 +145,16 @@ def test_hits_come_back_whole(made: Any, tmp_path: Path) -> None:
         Record(question=QUESTIONS[1], hits=()),
         Record(question=QUESTIONS[2], error=Failure(kind="Imported", message="timed out")),
     )
-    write_hits(rankings_of(made(*records), "document").records, tmp_path / "a.jsonl")
+    write_hits(rankings_of(stored_run(*records), "document").records, tmp_path / "a.jsonl")
     imported = read_hits(tmp_path / "a.jsonl", QUESTIONS)
     assert (tuple(imported.records), imported.warnings) == (records, ())
-    write_hits(rankings_of(made(*imported.records), "document").records, tmp_path / "b.jsonl")
+    write_hits(rankings_of(stored_run(*imported.records), "document").records, tmp_path / "b.jsonl")
     assert (tmp_path / "a.jsonl").read_text() == (tmp_path / "b.jsonl").read_text()
 
 
-def test_the_layout_of_beir(made: Any, tmp_path: Path) -> None:
+def test_the_layout_of_beir(stored_run: Any, tmp_path: Path) -> None:
     """Read here as `GenericDataLoader` of BEIR 2.2 reads it, and as MTEB 2.26 loads predictions."""
-    run = made(Record(question=QUESTIONS[0], hits=HITS), Record(question=QUESTIONS[2], hits=()))
+    run = stored_run(Record(question=QUESTIONS[0], hits=HITS), Record(question=QUESTIONS[2], hits=()))
     pages = (Page(number=1, text="One."), Page(number=2, text="Two."))
     parsed = {"papers/a log.pdf": Document(id="papers/a log.pdf", path=Path("a"), sha256="", pages=pages)}
     paths = write_beir(rankings_of(run), parsed, tmp_path / "out")

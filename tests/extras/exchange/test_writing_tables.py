@@ -14,14 +14,14 @@ from fathoms.extras.exchange.writing.columns import ANSWERS, CLAIMS, HITS, Colum
 from fathoms.extras.exchange.writing.hf import write_hf
 from fathoms.extras.exchange.writing.writing_tables import ParquetFile, write_csv, write_parquet
 from fathoms.report.as_csv import COLUMNS
-from tests.support.report_runs import EVIL, hostile_run, made_runs
+from tests.support.report_runs import EVIL, example_runs, hostile_run
 
 
 @pytest.mark.slow
 def test_csv_is_read_back_by_pandas(tmp_path: Path) -> None:
     import pandas
 
-    (run,) = made_runs(["gamma"], questions=20)
+    (run,) = example_runs(["gamma"], questions=20)
     paths = write_csv(run, tmp_path / "out")
     assert [path.name for path in paths] == ["answers.csv", "hits.csv", "columns.csv"]  # nothing was judged
     rows = pandas.read_csv(paths[0])

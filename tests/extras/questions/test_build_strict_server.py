@@ -53,7 +53,7 @@ def test_replies_that_cannot_be_read_stop_the_build_after_ten(tmp_path: Path) ->
             '{"short": "", "long": "", "phrases": [["x"]]}' if spoilt["said"] and "gold" in prompt else words
         )
 
-    def asked(of: str) -> int:
+    def calls_about(of: str) -> int:
         texts = [json.dumps(body["messages"]) for body in server.bodies(CHAT)]
         return sum(of in text for text in texts)
 
@@ -63,20 +63,20 @@ def test_replies_that_cannot_be_read_stop_the_build_after_ten(tmp_path: Path) ->
         assert stopped.returncode == 1
         for part in ("10 of 10 replies", "'answers'", '"short"', "max_tokens of the model: 300", "set.build"):
             assert part in stopped.stderr, stopped.stderr
-        before, gold = len(server.bodies(CHAT)), asked("Write the gold answer")
+        before, gold = len(server.bodies(CHAT)), calls_about("Write the gold answer")
         assert 20 <= gold <= 24  # each twice, and those in flight
         again = project.fathoms("build", "--out", "set.json", "--resume")
         assert again.returncode == 1
-        assert len(server.bodies(CHAT)) - before == asked("Write the gold answer") - gold > 0
+        assert len(server.bodies(CHAT)) - before == calls_about("Write the gold answer") - gold > 0
         spoilt["said"] = False
         done = project.fathoms("build", "--out", "set.json", "--resume")
         assert done.returncode == 0, done.stderr
-        drafts = asked("Write one question")
+        drafts = calls_about("Write one question")
         (tmp_path / "set.json").unlink()
         redone = project.fathoms("build", "--out", "set.json", "--resume", "--redo", "drafts")
         assert redone.returncode == 0, redone.stderr
         again = [one for one in read_drafts(tmp_path / "set.json") if one.question.answerable]
-        assert asked("Write one question") - drafts == len(again)
+        assert calls_about("Write one question") - drafts == len(again)
     wrong = project.fathoms("build", "--out", "set.json", "--update", "--redo", "draft")
     assert wrong.returncode == 2
     assert "drafts" in wrong.stderr

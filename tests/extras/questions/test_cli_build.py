@@ -172,7 +172,7 @@ def test_a_plan_asks_nothing(project: Project) -> None:
     assert not (project.path / "set.build").exists()
 
 
-def kept(cache: Path) -> int:
+def stored_replies(cache: Path) -> int:
     """How many replies of its model a build has kept so far."""
     if not cache.exists():
         return 0
@@ -188,7 +188,7 @@ def test_a_killed_build_goes_on_and_pays_nothing_twice(project: Project) -> None
     name = write(project, n=4, unanswerable={"share": 0}, model=slow)
     running = project.start("build", name, "--out", "set.json", stderr=subprocess.DEVNULL)
     until = time.monotonic() + 60
-    while not kept(project.path / "set.build" / "cache.sqlite") and time.monotonic() < until:
+    while not stored_replies(project.path / "set.build" / "cache.sqlite") and time.monotonic() < until:
         time.sleep(0.05)
     running.send_signal(signal.SIGKILL)
     running.wait()

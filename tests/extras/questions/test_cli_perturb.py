@@ -99,12 +99,12 @@ def test_a_model_paraphrases_and_what_it_changes_is_refused() -> None:
 
 
 def test_a_refusal_is_no_paraphrase_and_nothing_is_made_twice() -> None:
-    def asked(said: str, *questions: Question) -> Any:
+    def perturbed(said: str, *questions: Question) -> Any:
         return perturb(questions, ["paraphrase"], judge=LLMJudge(model=ScriptedModel(default=said)))
 
-    assert "wrote no question" in asked("I cannot help with that.", TOWER).failures["paraphrase", "t"]
-    assert asked('"How high is it?"', TOWER).variants[0].text == "How high is it?"
-    assert set(asked("How is it?", TOWER, OWNER).failures) == {("paraphrase", "t"), ("paraphrase", "o")}
+    assert "wrote no question" in perturbed("I cannot help with that.", TOWER).failures["paraphrase", "t"]
+    assert perturbed('"How high is it?"', TOWER).variants[0].text == "How high is it?"
+    assert set(perturbed("How is it?", TOWER, OWNER).failures) == {("paraphrase", "t"), ("paraphrase", "o")}
     once = perturb([TOWER], ["typos"]).variants
     assert perturb([TOWER, *once], ["typos"]).variants == ()
     large = question("l", "How many?").model_copy(update={"answers": ((GoldNumber(number=1234567),),)})

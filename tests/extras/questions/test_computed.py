@@ -52,7 +52,7 @@ def table(tmp_path: Path, text: str = FACTS) -> Table:
     return Table(facts(tmp_path, text), about="Station", dated="survey date")
 
 
-def asked(found: Table, rule: str) -> dict[str, Computed]:
+def by_statement(found: Table, rule: str) -> dict[str, Computed]:
     """The questions of a rule by the statement of it."""
     return {one.statement: one for one in RULES[rule](found) if isinstance(one, Computed)}
 
@@ -81,22 +81,24 @@ def test_values_become_amounts_in_one_unit_dates_and_names(tmp_path: Path) -> No
 
 def test_a_count_and_a_list_rest_on_the_documents_of_what_they_count(tmp_path: Path) -> None:
     found = table(tmp_path)
-    one = asked(found, "count")["the number of stations for which the district is North"]
+    one = by_statement(found, "count")["the number of stations for which the district is North"]
     assert one.text.startswith("For how many stations is the district North? Where several documents")
     assert str(one.answers[0][0]) == "{number: 2}"
     assert where(one) == {("d.pdf", 1), ("b.pdf", 1)}
-    listed = asked(found, "list")["the stations for which the district is North"]
+    listed = by_statement(found, "list")["the stations for which the district is North"]
     assert str(listed.answers[0][0]) == "{list: [Alder, Birch]}"
     # Cedar has 300 or 310, both of which are at least 180
-    amounts = asked(found, "count")["the number of stations for which the rated flow is at least 180 m3/h"]
+    amounts = by_statement(found, "count")[
+        "the number of stations for which the rated flow is at least 180 m3/h"
+    ]
     assert amounts.reference == "3: Alder, Birch, Cedar."
     assert where(amounts) == {("d.pdf", 1), ("b.pdf", 1), ("b.pdf", 3), ("c.pdf", 1), ("e.pdf", 1)}
-    years = asked(Table(facts(tmp_path), about="station"), "count")
+    years = by_statement(Table(facts(tmp_path), about="station"), "count")
     assert "the number of stations for which the survey date is in 2021" in years
 
 
 def test_a_sum_adds_up_in_one_unit_and_is_not_made_of_what_is_contradicted(tmp_path: Path) -> None:
-    sums = asked(table(tmp_path), "sum")
+    sums = by_statement(table(tmp_path), "sum")
     assert list(sums) == ["the sum of rated flow over the stations for which the district is North"]
     (one,) = sums.values()
     assert str(one.answers[0][0]) == "{number: 380, unit: m3/h, tolerance: 0.5%}"  # 200 + 180
@@ -107,10 +109,10 @@ def test_a_sum_adds_up_in_one_unit_and_is_not_made_of_what_is_contradicted(tmp_p
 def test_the_largest_and_a_difference_of_sums(tmp_path: Path) -> None:
     settled = FACTS.replace("310", "300")
     found = table(tmp_path, settled)
-    best = asked(found, "argmax")
+    best = by_statement(found, "argmax")
     north = best["the station with the largest rated flow among those for which the district is North"]
     assert (north.answers, north.reference) == ((("Alder",),), "Alder: 200 m3/h.")
-    (difference,) = asked(found, "compare").values()
+    (difference,) = by_statement(found, "compare").values()
     # South has 300 + 90, North 380
     assert str(difference.answers[0][0]) == "{number: 10, unit: m3/h, tolerance: 0.5%}"
     assert difference.reference == "10 m3/h: 390 m3/h less 380 m3/h."
@@ -119,13 +121,13 @@ def test_the_largest_and_a_difference_of_sums(tmp_path: Path) -> None:
 
 def test_what_has_changed_and_what_contradicts(tmp_path: Path) -> None:
     found = table(tmp_path)
-    changes = asked(found, "changed")
+    changes = by_statement(found, "changed")
     assert list(changes) == [
         f"the stations with another rated flow now than at the end of {year}" for year in (2019, 2020)
     ] + ["the stations with another rated flow now than at the end of 2021"]
     assert {str(one.answers[0][0]) for one in changes.values()} == {"{list: [Alder]}"}
     assert where(next(iter(changes.values()))) == {("a.pdf", 1), ("a.pdf", 2), ("d.pdf", 1)}
-    (one,) = asked(found, "contradiction").values()
+    (one,) = by_statement(found, "contradiction").values()
     assert str(one.answers[0][0]) == "{list: [Cedar]}"
     assert where(one) == {("c.pdf", 1), ("e.pdf", 1)}
     assert "with the same survey date" in one.text
@@ -136,18 +138,18 @@ def test_nothing_rests_on_a_value_in_doubt(tmp_path: Path) -> None:
     doubtful = doubtful.replace("/s\n", "/s,\n").replace("50,l/s,", "50,l/s,differs: 60 l/s")
     found = table(tmp_path, doubtful)
     for rule in ("sum", "contradiction", "changed"):
-        statements = asked(found, rule)
+        statements = by_statement(found, rule)
         assert not any("North" in one for one in statements), rule
-    assert not any("rated flow" in one for one in asked(found, "count"))
-    assert any("district" in one for one in asked(found, "count"))
+    assert not any("rated flow" in one for one in by_statement(found, "count"))
+    assert any("district" in one for one in by_statement(found, "count"))
 
 
 def test_without_a_name_each_document_is_a_thing_of_its_own(tmp_path: Path) -> None:
     found = Table(facts(tmp_path))
-    one = asked(found, "list")["the documents for which the district is South"]
+    one = by_statement(found, "list")["the documents for which the district is South"]
     assert str(one.answers[0][0]) == "{list: [c, f]}"
     assert one.text == "For which documents is the district South? Name all of them."
-    assert not asked(found, "changed")
+    assert not by_statement(found, "changed")
 
 
 def test_a_choice_takes_each_rule_in_turn_and_is_the_same_again(tmp_path: Path) -> None:
@@ -224,7 +226,7 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 )
 def test_what_questions_are_about_has_a_plural(tmp_path: Path, noun: str, nouns: str) -> None:
     found = Table(facts(tmp_path, FACTS.replace(",station,", f",{noun},")), about=noun)
-    assert next(iter(asked(found, "count").values())).text.startswith(f"For how many {nouns} is ")
+    assert next(iter(by_statement(found, "count").values())).text.startswith(f"For how many {nouns} is ")
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EditServer]:
         thread.join()
 
 
-def asked(
+def request(
     server: LocalServer, path: str, data: object = None, *, token: str | None = None, **headers: str | None
 ) -> tuple[int, dict[str, str], Any]:
     """Ask as the page does, unless something else is given; a header that is None is left out."""
@@ -59,36 +59,36 @@ def asked(
     return reply.status, dict(reply.headers), json.loads(text) if kind == "application/json" else text
 
 
-def test_the_page_comes_with_its_policy_and_all_data_as_json(server: EditServer) -> None:
-    status, headers, text = asked(server, "")
+def test_the_page_comes_with_its_policy_and_all_data_as_json(server: LocalServer) -> None:
+    status, headers, text = request(server, "")
     assert (status, text) == (200, (PAGE / "edit.html").read_text())
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'; script-src 'self'" in policy
     assert "unsafe" not in policy
     assert "Access-Control-Allow-Origin" not in headers
-    assert asked(server, "edit.js")[0] == asked(server, "edit.css")[0] == 200
-    status, headers, state = asked(server, "state")
+    assert request(server, "edit.js")[0] == request(server, "edit.css")[0] == 200
+    status, headers, state = request(server, "state")
     assert headers["Content-Type"] == "application/json"
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert state["entries"][0]["text"] == HOSTILE  # no HTML: the page makes text nodes of it
-    assert asked(server, "question/0")[2]["fields"]["question"] == HOSTILE
+    assert request(server, "question/0")[2]["fields"]["question"] == HOSTILE
 
 
 @pytest.mark.parametrize("token", ["", "x"])
-def test_a_stranger_gets_nothing(server: EditServer, token: str) -> None:
+def test_a_stranger_gets_nothing(server: LocalServer, token: str) -> None:
     for path in ("", "state", "edit.js"):
-        status, _, said = asked(server, path, token=token)
+        status, _, said = request(server, path, token=token)
         assert (status, said) == (403, {"error": "open the address that the command printed"})
 
 
 @pytest.mark.parametrize("host", [None, "", "evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil:80"])
-def test_another_name_of_this_machine_is_refused(server: EditServer, host: str | None) -> None:
+def test_another_name_of_this_machine_is_refused(server: LocalServer, host: str | None) -> None:
     """DNS rebinding: a name of somebody else that leads to 127.0.0.1."""
-    assert asked(server, "state", Host=host)[0] == 403
+    assert request(server, "state", Host=host)[0] == 403
 
 
-def test_localhost_is_a_name_of_this_machine(server: EditServer) -> None:
-    assert asked(server, "state", Host=f"localhost:{server.server_address[1]}")[0] == 200
+def test_localhost_is_a_name_of_this_machine(server: LocalServer) -> None:
+    assert request(server, "state", Host=f"localhost:{server.server_address[1]}")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_localhost_is_a_name_of_this_machine(server: EditServer) -> None:
     ],
 )
 def test_what_is_not_the_pages_own_request_changes_nothing(
-    server: EditServer, status: int, headers: dict[str, str | None], data: object
+    server: LocalServer, status: int, headers: dict[str, str | None], data: object
 ) -> None:
-    assert asked(server, "decide", data, **headers)[0] == status
+    assert request(server, "decide", data, **headers)[0] == status
     assert not edits_of(server.editing.path).exists()
 
 
@@ -129,8 +129,8 @@ def test_what_is_not_the_pages_own_request_changes_nothing(
         "question/-1",
     ],
 )
-def test_only_numbers_are_asked_for(server: EditServer, path: str) -> None:
-    assert asked(server, path)[0] == 404
+def test_only_numbers_are_asked_for(server: LocalServer, path: str) -> None:
+    assert request(server, path)[0] == 404
 
 
 class Broken(Editing):
@@ -145,8 +145,8 @@ def test_a_bug_is_told_and_the_server_goes_on(tmp_path: Path) -> None:
     with EditServer(broken) as served:
         threading.Thread(target=served.serve_forever).start()
         said = {"error": "RuntimeError: no state: this is a bug in fathoms"}
-        assert asked(served, "state")[::2] == (500, said)
-        assert asked(served, "question/0")[0] == 200
+        assert request(served, "state")[::2] == (500, said)
+        assert request(served, "question/0")[0] == 200
         served.shutdown()
 
 
@@ -154,11 +154,11 @@ def test_a_decision_is_on_the_disk_when_it_is_answered(tmp_path: Path) -> None:
     path = write_set(tmp_path / "set.jsonl", [row("a")])
     with EditServer(editing(path)) as served:
         threading.Thread(target=served.serve_forever).start()
-        status, _, reply = asked(served, "decide", {"number": 0, "decision": "accept"})
+        status, _, reply = request(served, "decide", {"number": 0, "decision": "accept"})
         assert (status, reply["state"]["decided"], reply["detail"]["own"]) == (200, 1, "accept")
         assert json.loads(edits_of(path).read_text())["decision"] == "accept"
         fields = reply["detail"]["fields"] | {"answers": [["4.15"]]}
-        status, _, reply = asked(served, "decide", {"number": 0, "decision": "mend", "fields": fields})
+        status, _, reply = request(served, "decide", {"number": 0, "decision": "mend", "fields": fields})
         assert (status, reply["complaints"][0]["code"]) == (422, "phrase-absent")
-        assert asked(served, "write", {})[2]["wrote"]["questions"] == 1
+        assert request(served, "write", {})[2]["wrote"]["questions"] == 1
         served.shutdown()

@@ -30,7 +30,7 @@ KNOWS = ["It is 41 m."] * 10
 GUESSES = ["It is 41 m."] * 9 + ["It is 40 m."]
 
 
-def asked(name: str, text: str = "How tall is it?", **more: object) -> Question:
+def question_of(name: str, text: str = "How tall is it?", **more: object) -> Question:
     return Question(id=name, text=text, category="A", answers=(("41 m",),), **more)  # type: ignore[arg-type]
 
 
@@ -56,13 +56,13 @@ def run_of(
 
 def test_the_answer_in_the_question_and_what_is_known_with_confidence(tmp_path: Path) -> None:
     questions = [
-        asked("given", "Is it 41 m or 42 m tall?"),
-        asked("known"),
-        asked("guessed"),  # nine of ten are right, which is not more than .9
-        asked("wrong"),
-        asked("unsure"),
-        asked("sure"),
-        asked("open"),
+        question_of("given", "Is it 41 m or 42 m tall?"),
+        question_of("known"),
+        question_of("guessed"),  # nine of ten are right, which is not more than .9
+        question_of("wrong"),
+        question_of("unsure"),
+        question_of("sure"),
+        question_of("open"),
         Question(id="none", text="Is it 41 m tall?", category="A", answerable=False),
         Question(id="yes", text="Does it say yes?", category="A", answers=(("yes",),)),
     ]
@@ -87,7 +87,7 @@ def test_the_answer_in_the_question_and_what_is_known_with_confidence(tmp_path: 
 
 
 def test_a_run_that_cannot_tell_is_refused(tmp_path: Path) -> None:
-    questions = [asked("q")]
+    questions = [question_of("q")]
     with pytest.raises(UsageError, match="--repeats 5 or more"):
         known_without_documents(run_of(tmp_path / "a", {"q": ["41 m"] * 4}, questions), FATHOMS)
     wrong = run_of(tmp_path / "wrong", {"q": ["Confidence: 0 Answer: 40 m"]}, questions)
@@ -99,7 +99,12 @@ def test_a_run_that_cannot_tell_is_refused(tmp_path: Path) -> None:
 def test_the_easiest_of_each_category_by_hops_modality_and_baselines(tmp_path: Path) -> None:
     """Hardness, with the share of failures: a 0 + 0 + 0, b 0 + 0 + 1, c 1/2 + 0 + 0, d 0 + 1 + 0."""
     table = (Evidence(document="a.pdf", page=1, modality="table"),)
-    questions = [asked("d", evidence=table), asked("c", hops=2), asked("b"), asked("a")]
+    questions = [
+        question_of("d", evidence=table),
+        question_of("c", hops=2),
+        question_of("b"),
+        question_of("a"),
+    ]
     run = run_of(tmp_path, {"a": ["41 m"], "b": ["40 m"], "c": ["41 m"], "d": ["41 m"]}, questions)
 
     def dropped(share: float) -> list[str]:

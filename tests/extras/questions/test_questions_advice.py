@@ -49,7 +49,7 @@ SENTENCES = (
 )
 
 
-def asked(text: str, phrase: str) -> Question:
+def question_on(text: str, phrase: str) -> Question:
     return Question(id="q", text=text, category="c", answers=((phrase,),))
 
 
@@ -57,7 +57,7 @@ def asked(text: str, phrase: str) -> Question:
 @pytest.mark.parametrize("match", ["word", "substring"])
 def test_a_proposal_finds_more_and_loses_nothing(phrase: str, match: str) -> None:
     text, proposal, others = CASES[phrase]
-    before = asked(text, phrase)
+    before = question_on(text, phrase)
     form = wider(before, 0, 0, match)
     assert str(form) == proposal
     after = replaced(before, 0, 0, form)
@@ -70,7 +70,7 @@ def test_a_proposal_finds_more_and_loses_nothing(phrase: str, match: str) -> Non
 
 
 def test_the_correct_answer_that_scored_0_scores_1() -> None:
-    before = asked("How many stages does the framework have?", "6 stages in the framework")
+    before = question_on("How many stages does the framework have?", "6 stages in the framework")
     assert phrase_recall("The framework has 6 stages.", before.answers, "word").value == 0
     after = replaced(before, 0, 0, wider(before, 0, 0))
     assert phrase_recall("The framework has 6 stages.", after.answers, "word").value == 1
@@ -79,12 +79,12 @@ def test_the_correct_answer_that_scored_0_scores_1() -> None:
 
 @pytest.mark.parametrize("phrase", ["6", "six stages", "Hollin Seed Cooperative", "03/04/2024 at noon or so"])
 def test_short_and_doubtful_phrases_stay(phrase: str) -> None:
-    assert len(phrase.split()) < LONG_WITH_NUMBER or wider(asked("What?", phrase), 0, 0) is None
-    assert wider(asked("What?", phrase), 0, 0) is None
+    assert len(phrase.split()) < LONG_WITH_NUMBER or wider(question_on("What?", phrase), 0, 0) is None
+    assert wider(question_on("What?", phrase), 0, 0) is None
 
 
 def test_right_answers_include_the_reference() -> None:
-    question = asked("How tall?", "41.5 m").model_copy(update={"reference": "It is 41.5 m tall."})
+    question = question_on("How tall?", "41.5 m").model_copy(update={"reference": "It is 41.5 m tall."})
     assert "It is 41.5 m tall." in right_answers("41.5 m", question)
 
 
@@ -93,8 +93,8 @@ def test_right_answers_include_the_reference() -> None:
 def test_a_passage_has_no_proposal_and_takes_time_in_proportion(piece: str) -> None:
     """A phrase of 12,000 characters took 60 seconds and 2.4 GB: each of its words at each of its places."""
     started = time.process_time()
-    assert wider(asked("What is said?", piece * 20_000), 0, 0) is None
+    assert wider(question_on("What is said?", piece * 20_000), 0, 0) is None
     assert time.process_time() - started < 2
     longest = (piece * PASSAGE).split()[:PASSAGE]
-    wider(asked("What is said?", " ".join(longest)), 0, 0)
+    wider(question_on("What is said?", " ".join(longest)), 0, 0)
     assert time.process_time() - started < 10

@@ -46,7 +46,7 @@ def checked(
     return check(path, names, reading, **{"ignore": ["few-questions"], **options})
 
 
-def told(found: Checked) -> list[tuple[str, int | None, str]]:
+def findings(found: Checked) -> list[tuple[str, int | None, str]]:
     return [(finding.code, finding.line, finding.message) for finding in found.findings]
 
 
@@ -149,7 +149,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
 def test_one_rule_is_broken(tmp_path: Path, code: str) -> None:
     changes, message = BROKEN[code]
     found = checked(tmp_path, GOOD, {**GOOD, "question": "Really, how tall?", **changes})
-    assert told(found) == [(code, 2, message)]
+    assert findings(found) == [(code, 2, message)]
     severity = next(rule.severity for rule in RULES if rule.code == code)
     assert (found.count("error"), found.count("warning")) == ((1, 0) if severity == "error" else (0, 1))
 
@@ -165,13 +165,13 @@ def test_wordings_that_a_bar_without_spaces_leaves_together_are_named(tmp_path: 
     row = {"question": "Which colour?", "files": ["varn.pdf"], "answers": [["green|emerald"]]}
     said = "if these are several wordings, put ' | ' between them (in JSON, list them as answers)"
     message = f"'green|emerald' is not in 'varn.pdf' as parsed; {said}"
-    assert told(checked(tmp_path, row)) == [("phrase-absent", 1, message)]
+    assert findings(checked(tmp_path, row)) == [("phrase-absent", 1, message)]
 
 
 def test_a_page_without_text_is_named(tmp_path: Path) -> None:
     scan = {"document": "lune.pdf", "page": 3}
     row = {"question": "Who signed?", "files": ["lune.pdf"], "answers": "zyx", "evidence": [scan]}
-    assert told(checked(tmp_path, row)) == [
+    assert findings(checked(tmp_path, row)) == [
         (
             "phrase-absent",
             1,
@@ -187,7 +187,7 @@ def test_the_best_variant_decides_what_is_absent(tmp_path: Path) -> None:
 
 def test_another_variant_may_stand_elsewhere(tmp_path: Path) -> None:
     row = {**GOOD, "answers": [["emerald"], ["green"]]}
-    assert told(checked(tmp_path, row)) == [
+    assert findings(checked(tmp_path, row)) == [
         ("phrase-elsewhere", 1, "'green' is not on the pages of the evidence, but on page 2 of 'varn.pdf'")
     ]
 
@@ -213,16 +213,16 @@ def test_a_source_is_asked_for(tmp_path: Path) -> None:
     }
     rows = [{**GOOD, "question": text, "answers": [gold]} for text, gold in asked.items()]
     found = checked(tmp_path, *rows, ignore=["few-questions", "phrase-absent", "other-forms"])
-    assert [code for code, _, _ in told(found)] == ["cited-answer"] * 4
+    assert [code for code, _, _ in findings(found)] == ["cited-answer"] * 4
     raw = [{**row, "reading": "raw"} for row in rows]
     found = checked(tmp_path, *raw, ignore=["few-questions", "phrase-absent", "other-forms"])
-    assert told(found) == []
+    assert findings(found) == []
 
 
 def test_numbers_that_no_citation_gives(tmp_path: Path) -> None:
     said = [["41.5"], ["11"], ["5", "tall"], ["1.8 m"], [{"number": 9, "unit": "m"}]]
     rows = [{**GOOD, "question": f"How many, case {n}?", "answers": [one]} for n, one in enumerate(said)]
-    assert "bare-number" not in [code for code, _, _ in told(checked(tmp_path, *rows))]
+    assert "bare-number" not in [code for code, _, _ in findings(checked(tmp_path, *rows))]
 
 
 OTHER_FORMS = {
@@ -250,18 +250,18 @@ def test_other_forms_of_a_phrase(tmp_path: Path, case: str) -> None:
     ignored = ["few-questions", "phrase-absent", "common-answer"]
     found = checked(tmp_path, row, pages={"a.pdf": (text,)}, ignore=ignored)
     named = "' or '".join(forms)
-    assert [message.partition("variant with ")[2] for _, _, message in told(found)] == [f"'{named}'"] * bool(
-        forms
-    )
+    assert [message.partition("variant with ")[2] for _, _, message in findings(found)] == [
+        f"'{named}'"
+    ] * bool(forms)
     more = {**row, "answers": [[phrase], *([form] for form in forms)]}
-    assert told(checked(tmp_path, more, pages={"a.pdf": (text,)}, ignore=ignored)) == []
+    assert findings(checked(tmp_path, more, pages={"a.pdf": (text,)}, ignore=ignored)) == []
 
 
 def test_the_same_question_twice(tmp_path: Path) -> None:
     again = {**GOOD, "question": "How tall is  the TOWER?"}
-    assert [row[:2] for row in told(checked(tmp_path, GOOD, again))] == [("duplicate", 2)]
+    assert [row[:2] for row in findings(checked(tmp_path, GOOD, again))] == [("duplicate", 2)]
     lune = {"question": GOOD["question"], "files": ["lune.pdf"], "answers": "17 crowns"}
-    assert [row[:2] for row in told(checked(tmp_path, GOOD, lune))] == [("same-text", 2)]
+    assert [row[:2] for row in findings(checked(tmp_path, GOOD, lune))] == [("same-text", 2)]
 
 
 def test_mojibake_is_told_from_text_that_is_meant(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_mojibake_is_told_from_text_that_is_meant(tmp_path: Path) -> None:
     garbled = {**GOOD, "question": meant["question"].encode().decode("cp1252")}
     lost = {**GOOD, "question": "Wie hoch ist der T\ufffdrm?"}
     found = checked(tmp_path, meant, garbled, lost)
-    assert [(code, line) for code, line, _ in told(found)] == [("encoding", 2), ("encoding", 3)]
+    assert [(code, line) for code, line, _ in findings(found)] == [("encoding", 2), ("encoding", 3)]
     assert f"was '{meant['question']}'" in found.findings[0].message
 
 
@@ -277,7 +277,7 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
     pages = {"varn.pdf": ("1 gate", "1 door", "1 roof", "1 wall", "no lamp")}
     row = {"question": "How many gates?", "answers": "1", "evidence": [{"document": "varn.pdf", "page": 1}]}
     found = checked(tmp_path, row, pages=pages, ignore=["few-questions", "bare-number"])
-    assert told(found) == [
+    assert findings(found) == [
         (
             "common-answer",
             1,
@@ -293,8 +293,8 @@ def test_where_no_gold_page_is_named_an_answer_stands_not_on_most_pages(tmp_path
     row = {"question": "Which?", "files": ["varn.pdf"], "answers": "a"}
     told_why = "the funnel leaves it out, and longer phrases miss right answers"
     message = f"an answer is found in 3 of 4 pages, 'a' in 3: {told_why}"
-    assert told(checked(tmp_path, row, pages=pages)) == [("common-answer", 1, message)]
-    assert told(checked(tmp_path, {**row, "files": []}, pages=pages)) == [("common-answer", 1, message)]
+    assert findings(checked(tmp_path, row, pages=pages)) == [("common-answer", 1, message)]
+    assert findings(checked(tmp_path, {**row, "files": []}, pages=pages)) == [("common-answer", 1, message)]
     assert checked(tmp_path, {**row, "answers": "gate"}, pages=pages).findings == ()
     few = {"varn.pdf": pages["varn.pdf"][:3]}
     assert checked(tmp_path, row, pages=few).findings == ()
@@ -308,7 +308,7 @@ def test_every_row_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
 def test_what_cannot_be_parsed_is_named_once(tmp_path: Path) -> None:
     row = {"question": "Why?", "files": ["bad.pdf"], "answers": "rain", "evidence": []}
     found = checked(tmp_path, row, {**row, "question": "When?"}, failures={"bad.pdf": "is encrypted"})
-    assert told(found) == [("unreadable-document", 1, "'bad.pdf' cannot be parsed: is encrypted")]
+    assert findings(found) == [("unreadable-document", 1, "'bad.pdf' cannot be parsed: is encrypted")]
 
 
 def test_a_repaired_document_is_named(tmp_path: Path) -> None:
@@ -318,7 +318,9 @@ def test_a_repaired_document_is_named(tmp_path: Path) -> None:
     found = check(
         path, {"varn.pdf": Path("varn.pdf")}, ParsedPdfs({"varn.pdf": repaired}, {}), ignore=["few-questions"]
     )
-    assert told(found) == [("damaged-document", 1, "'varn.pdf' was not read as it stands: no end; rebuilt")]
+    assert findings(found) == [
+        ("damaged-document", 1, "'varn.pdf' was not read as it stands: no end; rebuilt")
+    ]
     assert found.findings[0].column == 56
 
 
@@ -348,7 +350,7 @@ def test_empty_categories(tmp_path: Path) -> None:
     path.write_text(json.dumps({"A": [GOOD], "B": [], "C": [none]}, indent=1))
     reading = ParsedPdfs({name: document(name, texts) for name, texts in PAGES.items()}, {})
     found = check(path, {name: Path(name) for name in PAGES}, reading, ignore=["few-questions"])
-    assert [(code, line, message[:14]) for code, line, message in told(found)] == [
+    assert [(code, line, message[:14]) for code, line, message in findings(found)] == [
         ("empty-category", 21, "'B' has no que"),
         ("empty-category", 22, "'C' has no ans"),
     ]
@@ -356,7 +358,7 @@ def test_empty_categories(tmp_path: Path) -> None:
 
 def test_the_match_is_that_of_the_profile(tmp_path: Path) -> None:
     stem = {**GOOD, "answers": [["cooperativ"]], "evidence": [{"document": "varn.pdf", "page": 2}]}
-    assert [row[0] for row in told(checked(tmp_path, stem))] == ["phrase-absent"]
+    assert [row[0] for row in findings(checked(tmp_path, stem))] == ["phrase-absent"]
     assert checked(tmp_path, stem, match="substring").findings == ()
     broken = {**stem, "answers": [["painted green"]]}  # over the end of a line
     assert checked(tmp_path, broken, match="substring").findings == ()
@@ -423,7 +425,7 @@ def test_nul_in_a_table_is_named(tmp_path: Path) -> None:
     path = tmp_path / "q.csv"
     path.write_bytes(b"question,answers\nHow\x00 tall?,41.5\n")
     found = check(path, {}, ParsedPdfs({}, {}), ignore=["few-questions"])
-    assert told(found) == [("encoding", 2, "contains the control character U+0000: remove it")]
+    assert findings(found) == [("encoding", 2, "contains the control character U+0000: remove it")]
 
 
 def test_a_rule_that_there_is_not(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from fathoms.report.terminal import leaderboard_panel, summary_panel
 from fathoms.report.write import write_report
 from fathoms.runs.ratings import FILE, Rating, append_rating
 from fathoms.runs.run import Run
-from tests.support.made_run import changed
+from tests.support.run_in_memory import changed
 
 pytestmark = pytest.mark.slow  # they draw
 

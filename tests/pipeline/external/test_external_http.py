@@ -30,7 +30,7 @@ def ask(made: Service, tmp_path: Path, question: Question = QUESTION, **options:
     return asyncio.run(connected.answer(question, (), timeout=20, caller=once))
 
 
-def asked(act: Act, tmp_path: Path, **options: Any) -> Record:
+def record_of(act: Act, tmp_path: Path, **options: Any) -> Record:
     with service(act) as made:
         return ask(made, tmp_path, **options)
 
@@ -61,7 +61,7 @@ FILTERED = {"message": "The prompt triggered the content management policy.", "c
     ],
 )
 def test_a_filter_behind_the_service_is_a_refusal(act: Act, tmp_path: Path) -> None:
-    record = asked(act, tmp_path)
+    record = record_of(act, tmp_path)
     assert record.error is None
     assert record.answer is not None
     assert (record.answer.text, record.answer.refusal) == ("", "content_filter")
@@ -75,7 +75,7 @@ def test_a_filter_behind_the_service_is_a_refusal(act: Act, tmp_path: Path) -> N
     ],
 )
 def test_a_reply_that_says_it_failed_is_a_failure(reply: dict[str, Any], said: str, tmp_path: Path) -> None:
-    record = asked(sends(answer(reply)), tmp_path)
+    record = record_of(sends(answer(reply)), tmp_path)
     assert record.error is not None
     assert record.error.message.endswith(f"it says that it failed: {said}")
 
@@ -135,7 +135,7 @@ MAPPING = {
 
 
 def test_a_mapping(tmp_path: Path) -> None:
-    record = asked(sends(answer(TOLD)), tmp_path, response=MAPPING, first_page=0)
+    record = record_of(sends(answer(TOLD)), tmp_path, response=MAPPING, first_page=0)
     assert record.error is None
     assert record.hits is not None
     assert [(hit.chunk.text, hit.chunk.document, hit.chunk.pages, hit.score) for hit in record.hits] == [
@@ -171,7 +171,7 @@ def test_rounds_of_retrieval(tmp_path: Path) -> None:
         "answer": "$.out",
         "rounds": {"each": "$.steps", "query": "$.q", "calls": "$.n", "contexts": contexts},
     }
-    record = asked(sends(answer(ROUNDS)), tmp_path, response=response, first_page=0)
+    record = record_of(sends(answer(ROUNDS)), tmp_path, response=response, first_page=0)
     assert record.error is None
     found = [
         (one.query, one.calls, [(hit.chunk.document, hit.chunk.pages) for hit in one.hits])
@@ -195,14 +195,14 @@ def test_rounds_of_retrieval(tmp_path: Path) -> None:
     ],
 )
 def test_rounds_that_cannot_be_read_fail_the_question(tmp_path: Path, rounds: Any, complaint: str) -> None:
-    record = asked(sends(answer({"answer": "x", "rounds": rounds})), tmp_path)
+    record = record_of(sends(answer({"answer": "x", "rounds": rounds})), tmp_path)
     assert record.error is not None
     assert complaint in record.error.message
 
 
 def test_contexts_count_before_rounds(tmp_path: Path) -> None:
     reply = {"answer": "x", "contexts": ["one"], "rounds": [{"contexts": ["one", "two"]}]}
-    record = asked(sends(answer(reply)), tmp_path)
+    record = record_of(sends(answer(reply)), tmp_path)
     assert record.hits is not None
     assert [hit.chunk.text for hit in record.hits] == ["one"]
     assert [[hit.chunk.text for hit in one.hits] for one in record.rounds] == [["one", "two"]]
@@ -221,13 +221,13 @@ def test_an_empty_list_is_known_and_nothing_is_not(
     tmp_path: Path, path: str, sources: dict[str, Any], hits: Any
 ) -> None:
     body = {"answer": "x", **sources}
-    record = asked(sends(answer(body)), tmp_path, response={"contexts": path, "citations": path})
+    record = record_of(sends(answer(body)), tmp_path, response={"contexts": path, "citations": path})
     assert (record.error, record.hits, record.citations) == (None, hits, hits)
 
 
 def test_answers_at_several_places_are_joined(tmp_path: Path) -> None:
     body = {"output": [{"content": [{"text": "41"}, {"text": ".5"}]}, {"content": [{"text": " m"}]}]}
-    record = asked(sends(answer(body)), tmp_path, response={"answer": "$.output[*].content[*].text"})
+    record = record_of(sends(answer(body)), tmp_path, response={"answer": "$.output[*].content[*].text"})
     assert record.answer is not None
     assert record.answer.text == "41.5 m"
 
@@ -235,13 +235,13 @@ def test_answers_at_several_places_are_joined(tmp_path: Path) -> None:
 @pytest.mark.parametrize("last", [[{"type": "text", "text": "30 m"}], []])
 def test_content_parts_of_reasoning_are_no_answer(tmp_path: Path, last: list[dict[str, str]]) -> None:
     thought = {"type": "reasoning", "text": "It says 41.5, no, 30."}
-    record = asked(sends(answer({"answer": [thought, *last]})), tmp_path)
+    record = record_of(sends(answer({"answer": [thought, *last]})), tmp_path)
     assert record.answer is not None
     assert (record.answer.text, record.answer.reasoning) == ("30 m" if last else "", "It says 41.5, no, 30.")
 
 
 def test_a_refusal_is_an_answer_that_says_so(tmp_path: Path) -> None:
-    record = asked(sends(answer({"answer": None, "refusal": "I may not."})), tmp_path)
+    record = record_of(sends(answer({"answer": None, "refusal": "I may not."})), tmp_path)
     assert record.answer is not None
     assert (record.answer.text, record.answer.refusal) == ("", "I may not.")
 
@@ -338,7 +338,7 @@ WRONG: dict[str, tuple[Act, str, str, int | None, float | None]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_goes_wrong_is_the_failure_of_the_question(tmp_path: Path, name: str) -> None:
     act, kind, message, status, after = WRONG[name]
-    record = asked(act, tmp_path, timeout=2 if name == "hangs" else 10)
+    record = record_of(act, tmp_path, timeout=2 if name == "hangs" else 10)
     assert record.error is not None
     assert message in record.error.message
     assert "/ask: " in record.error.message
@@ -389,7 +389,7 @@ NDJSON = [
     ],
 )
 def test_streams(tmp_path: Path, stream: bytes, text: str) -> None:
-    record = asked(sends(stream), tmp_path, stream=True, response={"contexts": "$.sources"})
+    record = record_of(sends(stream), tmp_path, stream=True, response={"contexts": "$.sources"})
     assert record.error is None
     assert record.answer is not None
     assert (record.answer.text, record.answer.usage.prompt_tokens) == (text, 3)
@@ -420,7 +420,7 @@ OPEN = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
     ids=range(10),
 )
 def test_a_stream_that_breaks_is_never_an_answer(tmp_path: Path, stream: bytes, message: str) -> None:
-    record = asked(sends(stream), tmp_path, stream=True)
+    record = record_of(sends(stream), tmp_path, stream=True)
     assert record.error is not None
     assert message in record.error.message
     assert record.answer is None
@@ -431,10 +431,10 @@ def test_a_chat_stream_needs_its_reason_to_stop(tmp_path: Path) -> None:
     pieces = data('{"choices": [{"delta": {"content": "41"}, "finish_reason": null}]}')
     stop = data('{"choices": [{"delta": {}, "finish_reason": "stop"}]}')
     options: dict[str, Any] = {"preset": "openai-chat", "model": "m", "stream": True}
-    broken = asked(sends(chunked(*pieces)), tmp_path, **options)
+    broken = record_of(sends(chunked(*pieces)), tmp_path, **options)
     assert broken.error is not None
     assert "it broke off" in broken.error.message
-    whole = asked(sends(chunked(*pieces, *stop)), tmp_path, **options)
+    whole = record_of(sends(chunked(*pieces, *stop)), tmp_path, **options)
     assert whole.answer is not None
     assert (whole.answer.text, whole.answer.stop_reason) == ("41", "stop")
 
@@ -484,7 +484,7 @@ def test_only_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TOKEN", KEY)
     request = {"q": "{question}", "tenant": "${TENANT}", "password": "${NUMBER}", "key": "${SHORT}"}
     told = {"answer": f"the berlin tower, {KEY}", "usage": {"prompt_tokens": 12345678}}
-    record = asked(sends(answer(told)), tmp_path, request={**request, "auth": {"token": "${TOKEN}"}})
+    record = record_of(sends(answer(told)), tmp_path, request={**request, "auth": {"token": "${TOKEN}"}})
     assert record.error is None
     assert record.answer is not None
     assert record.answer.text == "the berlin tower, ***"
@@ -504,7 +504,7 @@ def test_only_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 )
 def test_a_key_is_hidden_in_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Act) -> None:
     monkeypatch.setenv("SERVICE_KEY", "abc/def+ghijk")
-    record = asked(act, tmp_path, headers={"X-Key": "${SERVICE_KEY}"})
+    record = record_of(act, tmp_path, headers={"X-Key": "${SERVICE_KEY}"})
     assert record.error is not None
     assert "abc" not in record.error.message
     assert "ghijk" not in record.error.message
@@ -514,7 +514,7 @@ def test_a_key_is_hidden_in_every_form(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_key_in_two_pieces_is_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_KEY", KEY)
     pieces = data(*(f'{{"answer": "{text}"}}' for text in ("your key ", KEY[:9], KEY[9:])))
-    record = asked(
+    record = record_of(
         sends(chunked(*pieces, *data("[DONE]"))), tmp_path, stream=True, headers={"X-Key": "${SERVICE_KEY}"}
     )
     assert record.answer is not None
@@ -539,11 +539,11 @@ def test_addresses_that_cannot_be(url: str) -> None:
 
 def test_a_part_can_be_switched_off(tmp_path: Path) -> None:
     told = {"answer": "x", "citations": [1, 2], "model": {"name": "m"}, "error": "none"}
-    refused = asked(sends(answer({**told, "error": None})), tmp_path)
+    refused = record_of(sends(answer({**told, "error": None})), tmp_path)
     assert refused.error is not None
     assert "'response: {citations: null}' leaves it out" in refused.error.message
     off = {"citations": None, "model": None, "error": None, "contexts": {"score": None}, "usage": None}
-    record = asked(sends(answer(told)), tmp_path, response=off)
+    record = record_of(sends(answer(told)), tmp_path, response=off)
     assert record.answer is not None
     assert (record.answer.text, record.citations, record.answer.model) == ("x", None, None)
     chat = Http(url="http://127.0.0.1:9/x", preset="openai-chat", model="m", response={"refusal": None})

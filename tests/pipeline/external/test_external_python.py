@@ -212,11 +212,11 @@ def test_a_coroutine_that_comes_when_nobody_waits_any_more_is_closed(late: bool)
     made: list[Any] = []
     go_on = threading.Event()
 
-    async def never_begun() -> None: ...
+    async def never_started() -> None: ...
 
     def answer() -> Any:
         go_on.wait(20)
-        made.append(never_begun())
+        made.append(never_started())
         return made[0]
 
     async def main() -> None:

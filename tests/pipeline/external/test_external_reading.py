@@ -131,7 +131,7 @@ def test_a_name_finds_itself_and_any_path_at_most_one(names: list[str], path: st
     assert known.find(path) in {None, *names}
 
 
-def asked(reply: dict[str, Any], tmp_path: Path, names: list[str]) -> Record:
+def record_of(reply: dict[str, Any], tmp_path: Path, names: list[str]) -> Record:
     with service(sends(answer(reply))) as made:
         pipeline = Http(url=f"{made.address}/ask")
         documents = {name: tmp_path / name for name in names}
@@ -145,7 +145,7 @@ def test_contexts_and_citations_get_the_names_of_the_data_set(tmp_path: Path) ->
     sources = [{"text": "t", "document": "in/a.pdf", "page": 2}, {"text": "u", "document": "in/z.pdf"}]
     cites = ["a.pdf", {"document": "/srv/in/a.pdf", "page": 2}, {"document": "in/a.pdf", "page": 9}]
     reply = {"answer": text, "contexts": [*sources, "bare"], "citations": cites}
-    record = asked(reply, tmp_path, ["a.pdf", "b.pdf"])
+    record = record_of(reply, tmp_path, ["a.pdf", "b.pdf"])
     assert record.error is None
     assert [hit.chunk.document for hit in record.hits or ()] == ["a.pdf", "in/z.pdf", None]
     assert [(one.document, one.page, one.ranks) for one in record.citations or ()] == [
@@ -161,7 +161,7 @@ def test_contexts_and_citations_get_the_names_of_the_data_set(tmp_path: Path) ->
 
 
 def test_nothing_is_stored_where_there_is_nothing_to_say(tmp_path: Path) -> None:
-    record = asked({"answer": "x", "contexts": [{"text": "t", "document": "a.pdf"}]}, tmp_path, ["a.pdf"])
+    record = record_of({"answer": "x", "contexts": [{"text": "t", "document": "a.pdf"}]}, tmp_path, ["a.pdf"])
     assert record.service is None
     assert "service" not in json.loads(record.model_dump_json(exclude_defaults=True))
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fathoms.errors import UsageError
-from tests.support.fault_server.wire import Asked, Response, Saying, encoded, say, stream
+from tests.support.fault_server.wire import Request, Response, Saying, encoded, say, stream
 
 _RULE = re.compile(
     r"(?P<fault>[a-z0-9-]+)(=(?P<value>[0-9.]+))?(@(?P<where>[^*]+))?(\*(?P<times>[0-9]+))?", re.S
@@ -108,7 +108,7 @@ def _place(where: str) -> dict[str, object]:
     return {"word": where}
 
 
-def respond(asked: Asked, text: str, played: Rule | None) -> Response:
+def respond(asked: Request, text: str, played: Rule | None) -> Response:
     """The answer `text`, or what a rule puts in its place."""
     if played is None or played.fault in CONNECTION:
         return say(asked, Saying(text))
@@ -133,25 +133,25 @@ _SAYINGS: dict[str, Callable[[str, float | None], Saying]] = {
 }
 
 
-def _status(asked: Asked, text: str, value: float | None) -> Response:
+def _status(asked: Request, text: str, value: float | None) -> Response:
     return _refusal(int(value or 500), "it does not work today")
 
 
-def _too_many(asked: Asked, text: str, value: float | None) -> Response:
+def _too_many(asked: Request, text: str, value: float | None) -> Response:
     headers = {} if value is None else {"Retry-After": f"{value:g}"}
     return _refusal(429, "too many requests", headers)
 
 
-def _too_many_ms(asked: Asked, text: str, value: float | None) -> Response:
+def _too_many_ms(asked: Request, text: str, value: float | None) -> Response:
     return _refusal(429, "too many requests", {"retry-after-ms": f"{value:g}"})
 
 
-def _echo(asked: Asked, text: str, value: float | None) -> Response:
+def _echo(asked: Request, text: str, value: float | None) -> Response:
     sent = f"refused was: {asked.head} {encoded(asked.body).decode()}"
     return Response((sent.encode(),), "text/plain", int(value or 401))
 
 
-def _error(asked: Asked, text: str, value: float | None) -> Response:
+def _error(asked: Request, text: str, value: float | None) -> Response:
     told = encoded({"error": {"message": "the model ran out of memory", "code": 500}})
     if not asked.streams:
         return Response((told,))
@@ -160,7 +160,7 @@ def _error(asked: Asked, text: str, value: float | None) -> Response:
     return Response((first, end), say(asked, Saying(text)).content_type, chunked=True)
 
 
-def _truncated(asked: Asked, text: str, value: float | None) -> Response:
+def _truncated(asked: Request, text: str, value: float | None) -> Response:
     whole = say(asked, Saying(text))
     body = b"".join(whole.parts)
     return Response((body[: len(body) // 2],), whole.content_type, chunked=whole.chunked)
@@ -172,7 +172,7 @@ def _refusal(status: int, message: str, headers: dict[str, str] | None = None) -
     return Response((told,), status=status, headers=headers or {})
 
 
-_RESPONSES: dict[str, Callable[[Asked, str, float | None], Response]] = {
+_RESPONSES: dict[str, Callable[[Request, str, float | None], Response]] = {
     "429": _too_many,
     "429-ms": _too_many_ms,
     "status": _status,

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from fathoms.errors import UsageError
 from tests.support.fault_server.faults import FAULTS, Rule, respond, rule
-from tests.support.fault_server.wire import MODEL, OLLAMA, OPENAI, Asked, Response, encoded, listing
+from tests.support.fault_server.wire import MODEL, OLLAMA, OPENAI, Request, Response, encoded, listing
 
 ANSWER = "I do not know."
 _LONGEST_HEAD = 2**16
@@ -135,7 +135,7 @@ class ScriptedServer:
             self._connections.discard(writer)
             writer.close()
 
-    async def _answer(self, asked: Asked, to: _Connection) -> None:
+    async def _answer(self, asked: Request, to: _Connection) -> None:
         """One request."""
         if asked.path not in (OPENAI, OLLAMA):
             await _send(to, self._besides(asked.path))
@@ -176,19 +176,19 @@ class ScriptedServer:
         if self._server is None:
             return  # it is on its way already
         await self.stop()
-        with _kept(self.host, self.port):
+        with _reserved_port(self.host, self.port):
             await asyncio.sleep(pause)
             await self.start()
 
 
-async def _read(reader: asyncio.StreamReader) -> Asked | None:
+async def _read(reader: asyncio.StreamReader) -> Request | None:
     """The next request of a connection, `None` at its end."""
     with suppress(asyncio.IncompleteReadError):
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         lines = head.split("\r\n")
         length = next((line[15:] for line in lines if line.lower().startswith("content-length:")), "0")
         body = await reader.readexactly(int(length))
-        return Asked(lines[0].split(" ")[1], head, json.loads(body) if body else {})
+        return Request(lines[0].split(" ")[1], head, json.loads(body) if body else {})
     return None
 
 
@@ -265,7 +265,7 @@ _PLAYS: dict[str, Callable[[_Connection, Response, float], Awaitable[None]]] = {
 
 
 @contextmanager
-def _kept(host: str, port: int) -> Iterator[None]:
+def _reserved_port(host: str, port: int) -> Iterator[None]:
     """Keep a port on which nobody listens: another test's server would take it, and answer for this one."""
     with socket.socket() as keeper:
         keeper.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # ended connections may still hold it

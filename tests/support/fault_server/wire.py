@@ -14,7 +14,7 @@ _STAMP = "2026-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A question as it came: the path, the head as it was sent, and the JSON."""
 
     path: str
@@ -81,7 +81,7 @@ def _text(message: dict[str, Any]) -> str:
     return str(content)
 
 
-def say(asked: Asked, saying: Saying) -> Response:
+def say(asked: Request, saying: Saying) -> Response:
     """An answer of the API that was asked."""
     if asked.path == OLLAMA:
         lines = [encoded(line) + b"\n" for line in _ollama(asked, saying)]
@@ -114,7 +114,7 @@ def listing(path: str) -> dict[str, Any] | None:
     return known.get(path)
 
 
-def _usage(asked: Asked, saying: Saying) -> Any:
+def _usage(asked: Request, saying: Saying) -> Any:
     """Tokens as OpenAI counts them, or what stands for them."""
     read, count = asked.tokens, saying.tokens
     if not isinstance(count, int):
@@ -122,7 +122,7 @@ def _usage(asked: Asked, saying: Saying) -> Any:
     return {"prompt_tokens": read, "completion_tokens": count, "total_tokens": read + count}
 
 
-def _completion(asked: Asked, saying: Saying) -> dict[str, Any]:
+def _completion(asked: Request, saying: Saying) -> dict[str, Any]:
     """OpenAI's answer in one piece."""
     choice = {
         "index": 0,
@@ -139,7 +139,7 @@ def _completion(asked: Asked, saying: Saying) -> dict[str, Any]:
     }
 
 
-def _chunks(asked: Asked, saying: Saying) -> Iterator[dict[str, Any]]:
+def _chunks(asked: Request, saying: Saying) -> Iterator[dict[str, Any]]:
     """OpenAI's answer in pieces."""
     common = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
     deltas = [{"role": "assistant", "content": ""}, *({"content": half} for half in _halves(saying.content))]
@@ -151,7 +151,7 @@ def _chunks(asked: Asked, saying: Saying) -> Iterator[dict[str, Any]]:
         yield {**common, "choices": [], "usage": _usage(asked, saying)}
 
 
-def _ollama(asked: Asked, saying: Saying) -> Iterator[dict[str, Any]]:
+def _ollama(asked: Request, saying: Saying) -> Iterator[dict[str, Any]]:
     """Ollama's answer, in pieces or in one."""
     common = {"model": MODEL, "created_at": _STAMP}
     counts = {"prompt_eval_count": asked.tokens, "eval_count": saying.tokens, "total_duration": 1}

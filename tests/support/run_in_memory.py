@@ -16,7 +16,7 @@ from fathoms.types.run.summary import Summary
 Json = dict[str, Any]
 
 
-class MadeRun(Run):
+class RunInMemory(Run):
     """A run that has the JSON of its files in memory. Its manifest and summary are read when they are first
     needed, and a test may change them until then."""
 
@@ -46,10 +46,10 @@ class MadeRun(Run):
         return typed(Summary, self.summary_json, f"summary.json of {self.id}", whole=False)
 
 
-def changed(run: Run, manifest: Json | None = None, summary: Json | None = None, **parts: Any) -> MadeRun:
+def changed(run: Run, manifest: Json | None = None, summary: Json | None = None, **parts: Any) -> RunInMemory:
     """A run with other JSON of its manifest or summary, and other parts."""
     views = parts.pop("views", run.views)
-    made = MadeRun(run.id, manifest or json_of(run)[0], summary or json_of(run)[1], views, run.path)
+    made = RunInMemory(run.id, manifest or json_of(run)[0], summary or json_of(run)[1], views, run.path)
     for name, part in parts.items():
         setattr(made, name, part)
     return made
@@ -57,6 +57,6 @@ def changed(run: Run, manifest: Json | None = None, summary: Json | None = None,
 
 def json_of(run: Run) -> tuple[Json, Json]:
     """The JSON of a run's manifest and summary."""
-    if isinstance(run, MadeRun):
+    if isinstance(run, RunInMemory):
         return run.manifest_json, run.summary_json
     return run.manifest.plain(), run.summary.plain()

@@ -1,6 +1,6 @@
 """What an accepted question of a build takes: calls and tokens, by a server that counts them.
 
-    python benchmarks/building/asked.py [--n 20]
+    python benchmarks/building/cost.py [--n 20]
 
 The server honours the schema that it is sent, as OpenAI's strict mode does, and replies by rules that are
 right: it finds the words that are asked for. Of the drafts on the sample corpus it refuses those whose words
