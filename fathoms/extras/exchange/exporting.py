@@ -216,7 +216,7 @@ def otel(
     from fathoms.extras.exchange.writing.otel import send_spans
 
     count = send_spans(given.scored, endpoint, given.profile, content=content)
-    console.say(f"{given.scored.original_id}: {count} spans sent")
+    console.say(f"{given.scored.original_id}: {console.amount(count, 'span')} sent")
     return 0
 
 

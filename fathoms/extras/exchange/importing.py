@@ -125,7 +125,7 @@ class Given:
                 shown = ", ".join(f"{key} {mean:.3g} ({n})" for key, (mean, n) in means.items())
                 console.say(f"{one.name}: scores in the file, as means over rows: {shown}")
             found, every = len({record.question.id for record in one.records}), len(one.questions)
-            rows = f", and {one.left_out} rows without use" if one.left_out else ""
+            rows = f", and {console.amount(one.left_out, 'row')} without use" if one.left_out else ""
             missing = (found < every or bool(one.left_out)) and not self.partial
             if missing:
                 what = "not all questions have an answer" if found < every else "not all rows could be used"

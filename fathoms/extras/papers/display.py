@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.text import Text
 
+from fathoms.errors import amount
 from fathoms.report.grid import Grid
 from fathoms.report.terminal import WIDTH, note, with_blank_lines
 from fathoms.report.text import abbreviate, plain, shorten
@@ -61,7 +62,9 @@ def agreement_panel(cells: Cells) -> list[RenderableType]:
             plain(" ".join(place)),
             *map(_with_interval, (found.tau, found.pearson, found.spearman)),
         )
-    rests = dict.fromkeys(f"{one.topics} topics and {one.pairs} answers" for one in cells.values())
+    rests = dict.fromkeys(
+        f"{amount(one.topics, 'topic')} and {amount(one.pairs, 'answer')}" for one in cells.values()
+    )
     return [
         Text("The coefficients behind the cells, with 95 % intervals", style="bold"),
         note(

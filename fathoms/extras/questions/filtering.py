@@ -21,7 +21,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from fathoms.config import fingerprint
-from fathoms.errors import UsageError
+from fathoms.errors import UsageError, amount
 from fathoms.metrics.ingestion import is_yes_no
 from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import Profile
@@ -70,7 +70,7 @@ class Known:
 
     def __str__(self) -> str:
         stated = "" if self.stated is None else f", stating a confidence of {self.stated:.2f}"
-        return f"right in {self.right:.0%} of {self.repeats} answers{stated}"
+        return f"right in {self.right:.0%} of {amount(self.repeats, 'answer')}{stated}"
 
 
 @dataclass(frozen=True)

@@ -151,9 +151,8 @@ def _show_quality(found: Json) -> None:
 
 def _show_claims(found: Json) -> None:
     """Print how far people and the judge agree about claims."""
-    console.say(
-        f"\n{found['claims']} claims of {found['answers']} answers, judged by {', '.join(found['reviewers'])}"
-    )
+    claims, answers = console.amount(found["claims"], "claim"), console.amount(found["answers"], "answer")
+    console.say(f"\n{claims} of {answers}, judged by {', '.join(found['reviewers'])}")
     _show_pairs(found["pairs"])
     judge = found["judge"]
     lines = [
@@ -162,8 +161,8 @@ def _show_claims(found: Json) -> None:
     ]
     console.show_table(("judge against people", "value", "95 %"), lines)
     console.say(
-        f"on {found['n']} claims; {found['unjudged']} more without a verdict of the judge, and"
-        f" {found['disputed']} about which people are divided"
+        f"on {console.amount(found['n'], 'claim')}; {found['unjudged']} more without a verdict of the judge,"
+        f" and {found['disputed']} about which people are divided"
     )
 
 
@@ -206,7 +205,9 @@ def _show_taxonomy(found: Json) -> None:
     lines.append(("none", f"{found['none']:g}", f"{found['none'] / found['answers']:.0%}", ""))
     console.say("")
     console.show_table(("error", "answers", "share", "kappa"), lines)
-    console.say(f"in {found['answers']} answers, searched by {', '.join(found['reviewers'])}")
+    console.say(
+        f"in {console.amount(found['answers'], 'answer')}, searched by {', '.join(found['reviewers'])}"
+    )
 
 
 def _show_pairs(pairs: Sequence[Json]) -> None:

@@ -194,8 +194,8 @@ def _claims(
         sizes = drawn_sizes(store.path, store.id, wanted, seed, found, of_run)
         if late := found.keys() - sizes.keys() if sizes else ():
             console.note(
-                f"note: {len(late)} answers of {store.id} came after this sample was drawn, and are not in"
-                " it: another --seed draws a new one"
+                f"note: this sample leaves out {console.amount(len(late), 'answer')} of {store.id} that came"
+                " after it was drawn: another --seed draws a new one"
             )
         drawn = draw(found, sizes, sample)
         items += claim_items(store.id, records, one, by, stored, drawn, said, wanted)

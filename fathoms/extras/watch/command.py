@@ -100,7 +100,8 @@ def _forecast(job: WatchConfig, imported: Imported) -> str:
     cost = "for free" if found.cost == 0 else "at a cost that is not known"
     if found.cost:
         cost = f"for about ${found.cost:.2f}"
-    return f"{whole}: about {found.requests} calls and {found.prompt_tokens} tokens of prompts, {cost}"
+    calls = console.amount(found.requests, "call")
+    return f"{whole}: about {calls} and {found.prompt_tokens} tokens of prompts, {cost}"
 
 
 def _earlier(job: WatchConfig, out: Path) -> list[Run]:

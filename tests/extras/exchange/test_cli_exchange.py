@@ -101,7 +101,7 @@ def test_a_part_of_the_rows_ends_with_one(found: Project) -> None:
     done = found.fathoms("import", "ragas", "ragas.jsonl")
     assert done.returncode == 1
     assert "ragas.jsonl:4: left out: 'user_input' is a conversation" in done.stderr
-    assert done.stdout.endswith("ragas: 3 of 3 questions, and 1 rows without use: PARTIAL\n")
+    assert done.stdout.endswith("ragas: 3 of 3 questions, and 1 row without use: PARTIAL\n")
 
 
 @pytest.mark.slow

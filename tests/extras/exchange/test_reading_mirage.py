@@ -50,7 +50,7 @@ def test_figures_come_from_the_judgements_of_people_and_no_judge_is_asked(
     project = Project(tmp_path)
     done = project.fathoms("import", "mirage", str(mirage))
     assert done.returncode == 0, done.stderr
-    assert "qwen_72b_cag annotator 1: 39 claims have no judgement" in done.stderr
+    assert "qwen_72b_cag annotator 1: 39 claims without a judgement" in done.stderr
     shown = project.json("report", *(path.name for path in project.runs()))
     runs = [(system, person) for system in ("qwen3_llm", "qwen_72b_cag", "qwen_72b_rag") for person in (1, 2)]
     assert len(shown) == len(runs)
@@ -82,15 +82,15 @@ def test_claims_and_citations_are_those_of_the_release(mirage: Path) -> None:
     assert len(runs) == 6
     for name, claims in (("qwen3_llm_only", 259), ("qwen_72b_cag", 316), ("qwen_72b_rag", 389)):
         run = runs[f"{name} annotator 2"]
-        assert run.kept is not None
-        assert sum(map(len, run.kept.claims.values())) == claims
+        assert run.judged is not None
+        assert sum(map(len, run.judged.claims.values())) == claims
         assert sum(len(record.question.reference_claims) for record in run.records) == 316
         for record in run.records:  # every sentence cites a source of its topic
             sources = gold_sources(record.question, {})
             assert record.answer is not None
             text = answer_text(record)
             assert text is not None
-            assert all(Citing(record, sources).by_claim(claim) for claim in run.kept.claims[text])
+            assert all(Citing(record, sources).by_claim(claim) for claim in run.judged.claims[text])
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_without_judgements_there_is_a_run_for_each_system(mirage: Path, tmp_pat
     assert [run.name.rpartition(" ")[2] for run in one] == ["1", "1", "1"]
     assert "annotator 2 is left out, because files are absent: metric_reference_qwen3" in one[0].warnings[0]
     shutil.rmtree(folder / "metric_preference")
-    assert [(run.name, run.kept) for run in read_mirage(folder)] == [
+    assert [(run.name, run.judged) for run in read_mirage(folder)] == [
         ("qwen3_llm_only", None),
         ("qwen_72b_cag", None),
         ("qwen_72b_rag", None),

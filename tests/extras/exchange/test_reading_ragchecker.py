@@ -107,7 +107,7 @@ def test_what_does_not_fit_is_said_with_its_place(tmp_path: Path) -> None:
     found = read_ragchecker(write(tmp_path, RESULT, short, twice, {"query_id": "10"}))
     assert [record.question.id for record in found.records] == ["7", "9"]
     said = "\n".join(found.warnings)
-    assert "result 2: left out: Value error, 'retrieved2response[0]' has 2 labels for 1 passages" in said
+    assert "result 2: left out: Value error, 'retrieved2response[0]' has 2 labels for 1 passage" in said
     assert "result 4: left out: Field required" in said
     assert "labels that contradict an earlier one of the same claim and text, which counts: 2" in said
     with pytest.raises(DataError, match="this is no file of RAGChecker"):

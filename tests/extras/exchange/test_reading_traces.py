@@ -302,7 +302,7 @@ def test_what_cannot_be_used_is_named_and_counted(tmp_path: Path) -> None:
         ":4: left out: a span without traceId or spanId",
         ":6: left out: no question with an answer in this trace: were the texts recorded"
         " (OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT)?",
-        ": 1 spans stand twice in the file; the first of each counts",
+        ": 1 repeated span: the first of each id counts",
         ":9: left out: contexts.0.page: Input should be greater than or equal to 1"
         " (if the tool counts pages from 0, add --first-page 0)",
     ]

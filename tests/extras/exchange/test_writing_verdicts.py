@@ -47,9 +47,11 @@ def run(tmp_path: Path) -> Run:
             asked = Judgement(claim=claim.text, premise=question.reference or "", context=answer)
             verdicts[asked] = Verdict(claim=claim.text, premise=asked.premise, label=label, p=0.5)
         records.append(Record(question=question, answer=Reply(text=answer), hits=None))
-    kept = ImportedVerdicts(ImportedJudge(by="hand"), claims, verdicts)
+    judged = ImportedVerdicts(ImportedJudge(by="hand"), claims, verdicts)
     questions = tuple(record.question for record in records)
-    imported = Imported("mine", None, tuple(records), questions, kept=kept, metrics=("ragchecker.precision",))
+    imported = Imported(
+        "mine", None, tuple(records), questions, judged=judged, metrics=("ragchecker.precision",)
+    )
     return keep(imported, "towers", tmp_path / "runs")
 
 

@@ -350,7 +350,7 @@ def test_a_model_that_cannot_be_reached_ends_the_build(project: Project) -> None
     )
     done = project.fathoms("build", name, "--out", "set.json", "--allow-fewer")
     assert done.returncode == 1
-    assert "calls of the stage 'drafts' failed: no answer" in done.stderr
+    assert "all calls of the stage 'drafts' failed (5): no answer" in done.stderr
     some = {**scripted(), "fail_on": {"bells were cast": "no answer"}}
     again = project.fathoms(
         "build",

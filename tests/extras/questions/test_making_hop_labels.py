@@ -91,7 +91,7 @@ def test_each_step_gets_all_pages_that_hold_its_answer(labelled: Labelled) -> No
         ("b.pdf", 1, 2, True),
         ("a.pdf", 2, 2, False),
     ]
-    assert [check.reason for check in made.checks] == ["1 further pages", ""]
+    assert [check.reason for check in made.checks] == ["1 further page", ""]
     assert made.question.category == "Multi-Hop"  # a.pdf alone has both steps now
     assert labelled(*OWN).question == DRAFT.question
 

@@ -216,7 +216,7 @@ def test_a_vague_question_is_rewritten_and_judged_again(cache: Cache, tmp_path: 
 def test_a_question_that_stays_vague_is_dropped(cache: Cache, tmp_path: Path) -> None:
     (made,) = clear(cache, tmp_path, VAGUE, (ASKED, answers_of(1, 2))).drafts
     assert made.failed is not None
-    assert made.failed.reason == "2 pages answer it after 1 rewritings"
+    assert made.failed.reason == "2 pages answer it after 1 rewriting"
 
 
 def test_a_question_that_few_pages_answer_stays(cache: Cache, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
-from fathoms.errors import DataError
+from fathoms.errors import DataError, amount
 from fathoms.importers.imported import Imported, missing_warning
 from fathoms.importers.mirage_release import Answer, JudgedClaim, Judgements, Release, Topic, find_release
 from fathoms.judges.imported import ImportedJudge, ImportedVerdicts
@@ -153,8 +153,11 @@ def _judged(
                 verdict = Verdict(claim=pair.claim, premise=pair.premise, label=label)
                 conflicts += verdicts.setdefault(pair, verdict).label != label
     warnings = [
-        *(f"{lost} claims have no judgement" for _ in range(lost > 0)),
-        *(f"{conflicts} judgements contradict an earlier one, which counts" for _ in range(conflicts > 0)),
+        *(f"{amount(lost, 'claim')} without a judgement" for _ in range(lost > 0)),
+        *(
+            f"{amount(conflicts, 'judgement')} against an earlier one, which counts"
+            for _ in range(conflicts > 0)
+        ),
     ]
     title = f"{run.name} annotator {person}"
     return Imported(

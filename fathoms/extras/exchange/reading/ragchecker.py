@@ -26,7 +26,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from fathoms.errors import DataError
+from fathoms.errors import DataError, amount
 from fathoms.extras.exchange.reading.contexts import named_contexts
 from fathoms.extras.exchange.reading.foreign import ForeignRow, Options, found_hits, imported, numbers, usable
 from fathoms.importers.imported import Imported
@@ -92,10 +92,15 @@ class _Result(BaseModel):
             if labels is None or not labels:
                 continue
             if len(labels) != len(claims):
-                raise ValueError(f"'{name}' has {len(labels)} labels for the {len(claims)} claims of '{of}'")
+                raise ValueError(
+                    f"'{name}' has {amount(len(labels), 'label')} for {amount(len(claims), 'claim')} of"
+                    f" '{of}'"
+                )
             for at, row in enumerate(labels if name.startswith("retrieved2") else ()):
                 if len(row) != passages:
-                    raise ValueError(f"'{name}[{at}]' has {len(row)} labels for {passages} passages")
+                    raise ValueError(
+                        f"'{name}[{at}]' has {amount(len(row), 'label')} for {amount(passages, 'passage')}"
+                    )
         return self
 
 

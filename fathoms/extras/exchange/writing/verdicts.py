@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from fathoms.config import fingerprint
 from fathoms.corpora.writing import refuse_existing, write_new
-from fathoms.errors import DataError
+from fathoms.errors import DataError, amount
 from fathoms.judges.judge import LABELS, UNPARSED, Judge
 from fathoms.judges.of_run import NeedsVerdicts, needed, stored_judgements
 from fathoms.runs.run import Run
@@ -91,7 +91,9 @@ def verdicts_of(
     if balanced:
         whole, split = split, {name: _balanced(part, seed) for name, part in split.items()}
         if dropped := sum(map(len, whole.values())) - sum(map(len, split.values())):
-            warnings.append(f"left out: {dropped} rows of the more frequent labels, to balance them")
+            warnings.append(
+                f"left out: {amount(dropped, 'row')} of the more frequent labels, to balance them"
+            )
     return Verdicts(split, (*warnings, *_doubts(split)))
 
 

@@ -38,7 +38,7 @@ function go(changes, { replace = false } = {}) {
   else location.hash = link(changes);
 }
 
-const marks = () => parseHash().marked.split(',').filter(Boolean).map(decodeURIComponent);
+const selectedRuns = () => parseHash().marked.split(',').filter(Boolean).map(decodeURIComponent);
 const addressOf = (runs) => report.address?.[runs[0]] ?? `run/${runs.map(encodeURIComponent).join(',')}/`;
 
 /** The runs that pass search and status, in the chosen order. */
@@ -78,7 +78,7 @@ function filters() {
 
 /** What the runs are that are marked, with a link to the page of all of them. */
 function markedRuns() {
-  const names = marks();
+  const names = selectedRuns();
   if (!report.served) return null;
   return h(
     'p.controls',
@@ -91,7 +91,7 @@ function markedRuns() {
 }
 
 function markBox(run) {
-  const names = marks();
+  const names = selectedRuns();
   const on = names.includes(run.run);
   const next = on ? names.filter((name) => name !== run.run) : [...names, run.run];
   return h('input', {

@@ -91,7 +91,8 @@ def graph(
         console.show_json({**figures, "most": most, "dropped": dropped})
         return ExitCode.OK
     relations = console.amount(found.number_of_edges(), "relation")
-    console.say(f"{len(found)} entities, {linking} of them in several documents; {relations}")
+    noun = "entity" if len(found) == 1 else "entities"
+    console.say(f"{len(found)} {noun}, {linking} of them in several documents; {relations}")
     for reason, count in dropped.items():
         console.say(f"  {count:>5} left out: {reason}")
     for name, degree in most.items():

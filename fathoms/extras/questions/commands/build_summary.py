@@ -66,7 +66,7 @@ def tell(built: BuiltSet, changes: Sequence[str], manifest: Manifest, corpus: Co
             console.say(line)
     if not changes:
         console.say("nothing has changed, and the set stays as it is")
-    console.say(f"{len(built.drafts)} drafts")
+    console.say(console.amount(len(built.drafts), "draft"))
     for name, count in built.funnel.items():
         console.say(f"  {count:>5} dropped: {name}")
     console.say(f"  {built.passed:>5} passed all checks")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -71,7 +72,7 @@ def candidates(
     write_questions(to, questions)
     quotes = [quote for question in questions for quote in question.quotes]
     lacking = [one.id for one in questions if one.answerable and not any(quote.gold for quote in one.quotes)]
-    figures = {
+    figures: dict[str, int] = {
         "questions": len(questions),
         "quotes": len(quotes),
         "gold": sum(quote.gold for quote in quotes),
@@ -80,32 +81,34 @@ def candidates(
         "short": sum(len(question.quotes) < number for question in questions),
         "wordless": sum(not (quote.text or quote.description).strip() for quote in quotes),
         "pages_without_gold": sum(one.without for one in results),
-        "without_gold": lacking,
     }
     if as_json:
-        console.show_json(figures)
+        console.show_json({**figures, "without_gold": lacking})
     else:
         _tell(to, figures, number)
     if lacking:
-        console.complain(f"{len(lacking)} answerable questions have no gold quote: {some_of(lacking)}")
+        console.complain(
+            f"no gold quote for {console.amount(len(lacking), 'answerable question')}: {some_of(lacking)}"
+        )
     return ExitCode.FAILED if lacking else ExitCode.OK
 
 
-def _tell(to: Path, figures: dict[str, object], number: int) -> None:
+def _tell(to: Path, figures: Mapping[str, int], number: int) -> None:
     """Print how many quotes the questions have, and what the user should look at."""
     console.say(
-        f"{to}: {figures['questions']} questions with {figures['quotes']} quotes, of which"
-        f" {figures['gold']} are gold and {figures['pictures']} are pictures"
+        f"{to}: {console.amount(figures['questions'], 'question')} with"
+        f" {console.amount(figures['quotes'], 'quote')}, {figures['gold']} gold and"
+        f" {console.amount(figures['pictures'], 'picture')}"
     )
     if figures["guessed"]:
         console.note(
-            f"note: for {figures['guessed']} gold pages the evidence says no more than the page: the"
-            " quote on it that is most like the question counts as gold, so look through them"
+            f"note: for {console.amount(figures['guessed'], 'gold page')} the evidence names only the page:"
+            " the quote on it that is most like the question counts as gold, so check it"
         )
     if figures["short"]:
         console.note(
-            f"note: {figures['short']} questions have fewer than {number} quotes: the retriever finds no"
-            " more of each kind that are not on gold pages"
+            f"note: {console.amount(figures['short'], 'question')} with fewer than {number} quotes: the"
+            " retriever finds no more of each kind that are not on gold pages"
         )
     if figures["pages_without_gold"]:
         console.note(
@@ -114,6 +117,6 @@ def _tell(to: Path, figures: dict[str, object], number: int) -> None:
         )
     if figures["wordless"]:
         console.note(
-            f"note: {figures['wordless']} pictures have no words, and only a model that sees can use"
-            " them: set pictures.words: description"
+            f"note: {console.amount(figures['wordless'], 'picture')} without words, which only a model that"
+            " sees can use: set pictures.words: description"
         )

@@ -123,13 +123,16 @@ def _tell(found: Labelled) -> None:
         shown = ("n/a" if value is None else f"{value:.2f}" for value in (said.precision, said.recall))
         precision, recall = shown
         console.say(
-            f"of the {said.known} judged pages of the evidence, {said.both} are labelled (recall {recall});"
-            f" of {said.labelled} labelled pages, {said.both} are evidence (precision {precision})"
+            f"labelled: {said.both} of {console.amount(said.known, 'judged page')} of the evidence (recall"
+            f" {recall}); evidence: {said.both} of {console.amount(said.labelled, 'labelled page')}"
+            f" (precision {precision})"
         )
         for modality, (right, all_of) in found.recall_by_modality.items():
             console.say(f"  {modality}: {right} of {all_of}")
     if found.unjudged:
-        console.say(f"{found.unjudged} pages of the evidence were not judged, and count in neither figure")
+        console.say(
+            f"not judged, and in neither figure: {console.amount(found.unjudged, 'page')} of the evidence"
+        )
     if found.first_pass is not None:
         console.say(f"the first pass left {found.first_pass:.2f} of the pages of the evidence to be judged")
     for item, why in list(found.failures.items())[:5]:

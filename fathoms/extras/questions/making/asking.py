@@ -159,8 +159,8 @@ class Asker:
         failed = [one for one in found.values() if isinstance(one, Failure) and one.kind not in READ]
         if failed and len(failed) == len(found):
             raise ModelError(
-                f"all {len(failed)} calls of the stage '{stage}' failed: {failed[0].message}; everything that"
-                " was paid for is kept, and --resume goes on from there"
+                f"all calls of the stage '{stage}' failed ({len(failed)}): {failed[0].message}; all paid"
+                " replies are stored, and --resume continues from there"
             )
         return found
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from fathoms.errors import amount
 from fathoms.extras.questions.making.asking import TEXT, Asker, json_form
 from fathoms.extras.questions.making.components import SENTENCE, UNSPACED, Component, size_of
 from fathoms.extras.questions.making.drafts import Check, Draft
@@ -123,7 +124,7 @@ def clarified(
                     Check(check=CHECK, item="few pages answer it", passed=len(found) <= most, reason=reason)
                 )
             elif turn == rounds:
-                why = f"{reason} after {rounds} rewritings"
+                why = f"{reason} after {amount(rounds, 'rewriting')}"
                 done[draft.question.id] = draft.after(
                     Check(check=CHECK, item="few pages answer it", passed=False, reason=why)
                 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathoms.errors import DataError
+from fathoms.errors import DataError, amount
 from fathoms.extras.questions.making.asking import Progress
 from fathoms.extras.questions.making.clarity import Searches
 from fathoms.extras.questions.making.components import Components, components
@@ -57,7 +57,7 @@ def read_corpus(
         if document.warnings:
             doubtful[document.id] = "; ".join(document.warnings)
         if pages < settings.least_pages or (settings.most_pages or pages) < pages:
-            left_out[document.id] = f"it has {pages} pages"
+            left_out[document.id] = f"it has {amount(pages, 'page')}"
         else:
             documents[document.id] = document
     pictures = _pictures(recipe, documents.values(), cache)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fathoms.errors import amount
 from fathoms.extras.questions.labelling import PageCall, pages_to_ask, prompt_for, prompts_about, read_label
 from fathoms.extras.questions.making.asking import Asker
 from fathoms.extras.questions.making.clarity import Searches, answering
@@ -88,7 +89,7 @@ def _with_pages(draft: Draft, holds: set[Place], failed: Failure | None) -> Draf
     question = draft.question.model_copy(
         update={"evidence": (*draft.question.evidence, *new), "files": tuple(files)}
     )
-    reason = f"{len(new)} further pages hold it" if new else ""
+    reason = f"{amount(len(new), 'further page')} with the answer" if new else ""
     own = Check(check=CHECK, item="its own page holds the answer", passed=gold <= holds, reason=reason)
     return draft.after(own, question=question)
 
@@ -185,7 +186,7 @@ def _with_hop_pages(
             passed=not lacking,
             reason=f"not those of step {lacking[0]}"
             if lacking
-            else f"{len(new)} further pages"
+            else f"{amount(len(new), 'further page')}"
             if new
             else "",
         ),

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from fathoms.errors import DataError
+from fathoms.errors import DataError, amount
 from fathoms.extras.exchange.reading.contexts import contexts_of
 from fathoms.extras.exchange.reading.foreign import (
     ForeignRow,
@@ -90,7 +90,7 @@ def read_traces(path: Path, options: Options, how: Selection = EVERYTHING) -> Im
     read = partial(_row, what=what, options=options)
     rows, more = usable([(turn.top.number, (name, turn)) for name, turn in names.items()], read, path, what)
     if twice:
-        complaints.append(f"{path}: {twice} spans stand twice in the file; the first of each counts")
+        complaints.append(f"{path}: {amount(twice, 'repeated span')}: the first of each id counts")
     models = {row.row.parts.model for row in rows}
     model = next(iter(models)) if len(models) == 1 else None
     left_out = [*complaints, *more]

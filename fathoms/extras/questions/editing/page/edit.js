@@ -189,8 +189,8 @@ async function write() {
   if (!reply) return;
   all = reply.state;
   drawAll();
-  const kept = reply.wrote.backup ? ` The last version is ${plain(reply.wrote.backup)}.` : '';
-  tell(`${plain(reply.wrote.file)} has ${reply.wrote.questions} questions now.${kept}`);
+  const backup = reply.wrote.backup ? ` The last version is ${plain(reply.wrote.backup)}.` : '';
+  tell(`${plain(reply.wrote.file)} has ${reply.wrote.questions} question${reply.wrote.questions === 1 ? '' : 's'} now.${backup}`);
 }
 
 // ---- the question
@@ -558,7 +558,7 @@ function frameOf(bbox, page, at) {
   return element;
 }
 
-/** Draw the box of a piece of evidence anew, from where the mouse went down to where it goes up. */
+/** Draw the box of a piece of evidence again, from where the mouse went down to where it goes up. */
 function draw(event, box, page, items) {
   if (event.button !== 0 || event.pointerType === 'touch') return;
   event.preventDefault();
