@@ -27,7 +27,7 @@ NAME = "judge.jsonl"
 _KEY = b'{"key": "'
 _RESULT = b', "result": '
 """Stands nowhere else in a line: within a text, a quotation mark is escaped."""
-_ASKED = frozenset({"claim", "premise", "context"})
+_TEXTS = frozenset({"claim", "premise", "context"})
 """What a verdict has from the judgement that was asked for."""
 _NOT_ONE = (ValueError, TypeError, LookupError)
 """The errors of a stored result that is neither a verdict nor a list of claims."""
@@ -97,7 +97,7 @@ class VerdictJournal:
         """Begin to store a result. It is on disk when the future is done, which fails with StoreError; a task
         that may be cancelled must shield it."""
         if isinstance(result, Verdict):
-            data = result.model_dump(mode="json", exclude_none=True, exclude=set(_ASKED))
+            data = result.model_dump(mode="json", exclude_none=True, exclude=set(_TEXTS))
             shown = {"claim": result.claim, "premise": text_hash(result.premise)}
         else:
             data, shown = {"claims": [claim.model_dump(mode="json") for claim in result]}, {}
@@ -209,7 +209,7 @@ def _verdict_of(text: bytes) -> Verdict | None:
     """Return the verdict in a result, without its claim, premise and context, which lines leave out; `None`
     for another result."""
     found = _result_of(text)
-    if found is None or not _ASKED.isdisjoint(found):
+    if found is None or not _TEXTS.isdisjoint(found):
         return None
     return Verdict.model_validate({"claim": "", "premise": "", "context": None, **found})
 

@@ -58,7 +58,7 @@ _LONGEST_OF_CLASSES, _LONGEST_OF_WORDS = 5, 3
 _ENDING = 2
 """The last sentences of an answer, whose plain words count."""
 _PLAIN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|\d+")
-_MOST_KEPT = 100_000
+_MOST_STORED = 100_000
 _LONG = 60
 """The n-grams of a sentence from which on it is checked for loops."""
 _FACTOR, _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
@@ -87,7 +87,7 @@ class _Codes(dict[str, int]):
 
     def __missing__(self, token: str) -> int:
         code = _NUMBER << _BITS | _NUMBER if token[0].isdigit() else _OTHER << _BITS | _OTHER
-        if len(self) < _MOST_KEPT:
+        if len(self) < _MOST_STORED:
             self[token] = code
         return code
 

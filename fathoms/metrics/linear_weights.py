@@ -40,7 +40,7 @@ _SHORT = 400
 _LEAST_KNOWN = 0.12
 # One word of these is an answer: `none` may be the number of something.
 _NONE = frozenset({"yes", "no", "none", "nothing", "nobody", "neither", "no one", "never"})
-_ASKED = ("?", "\uff1f", "\u061f")
+_QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 _QUOTED = "\"'\u300d\u300f"
 _QUOTES = tuple(_QUOTED)
 _AROUND = " .!?\"'()[]_-:\u3002\uff01\uff1f"
@@ -201,13 +201,13 @@ def _decide(
 
 def _is_question(sentence: str) -> bool:
     """Return whether a sentence ends with a question mark."""
-    return sentence.rstrip(")] ").endswith(_ASKED)
+    return sentence.rstrip(")] ").endswith(_QUESTION_MARKS)
 
 
 def _is_quoted(sentence: str) -> bool:
     """Return whether a sentence ends with a question that someone else asks, in quotation marks."""
     bare = sentence.rstrip(")]. ")
-    return bare.endswith(_QUOTES) and bare.rstrip(_QUOTED).endswith(_ASKED)
+    return bare.endswith(_QUOTES) and bare.rstrip(_QUOTED).endswith(_QUESTION_MARKS)
 
 
 def _only_asks(scored: Sequence[Sentence]) -> bool:

@@ -139,10 +139,10 @@ def embed_cached(
     missing = [key for key in new if key not in found]
     work = EmbedWork(embedder, query)
 
-    def keep(made: dict[str, NDArray[np.float32]]) -> None:
-        _keep(cache, made)
-        found.update(made)
-        shared.store_complete(made, found)
+    def keep(vectors: dict[str, NDArray[np.float32]]) -> None:
+        _keep(cache, vectors)
+        found.update(vectors)
+        shared.store_complete(vectors, found)
 
     on = executor if executor is not None and work.is_local else LocalExecutor(1)
     while missing:

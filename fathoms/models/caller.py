@@ -79,7 +79,7 @@ class Caller:
         repeat: int = 0,
         deadline: asyncio.Timeout | None = None,
         calls: list[Call] | None = None,
-        kept: ReplyCache | None = None,
+        cache: ReplyCache | None = None,
         again: bool = False,
     ) -> tuple[Reply, Call]:
         """Return the model's reply with its cost, from the cache where possible, and a description of the
@@ -88,7 +88,7 @@ class Caller:
         At most `model.max_concurrency` calls to a model for one purpose are made at once, further ones wait.
         `repeat` (from 0) is added to the model's seed. `deadline` is the time limit of the block around this
         call; it is extended by waits that are not the provider's delay: for a free place, for rate limits,
-        and for the end of an outage. The call is also appended to `calls`, even where it fails. `kept` is a
+        and for the end of an outage. The call is also appended to `calls`, even where it fails. `cache` is a
         cache of replies that is used in any case: for what is made once, such as a description, and is no
         measurement. Equal calls of this kind wait for one another, and only the first is made. `again` asks
         although the cache has a reply, unless that was stored since it was opened.
@@ -97,17 +97,17 @@ class Caller:
         stop is requested during a wait.
         """
         calls = [] if calls is None else calls
-        replies = self.replies if kept is None else kept
+        replies = self.replies if cache is None else cache
         if replies is None:
             async with self._place(model, purpose, deadline):
-                return await self._asked(model, prompt, purpose, repeat, deadline, calls)
+                return await self._call(model, prompt, purpose, repeat, deadline, calls)
         key = replies.key(model, prompt, repeat)
-        async with nullcontext() if kept is None else self._alone(key, deadline):
+        async with nullcontext() if cache is None else self._alone(key, deadline):
             if (known := replies.get(key, again=again)) is not None:
                 calls.append(call := _described(purpose, model, known, attempts=0, seconds=0.0))
                 return known, call
             async with self._place(model, purpose, deadline):
-                reply, call = await self._asked(model, prompt, purpose, repeat, deadline, calls)
+                reply, call = await self._call(model, prompt, purpose, repeat, deadline, calls)
             replies.put(key, reply)
         return reply, call
 
@@ -134,7 +134,7 @@ class Caller:
         return self._known(model).calls
 
     def _known(self, model: ChatModel) -> _Called:
-        """What is known of a model, made at its first call."""
+        """Return what is known of a model, which is recorded from its first call on."""
         if (known := self._called.get(id(model))) is None:
             provider = provider_of(model)
             places = self._places.setdefault((provider, str(getattr(model, "model", ""))), {})
@@ -142,7 +142,7 @@ class Caller:
             self._called[id(model)] = known
         return known
 
-    async def _asked(
+    async def _call(
         self,
         model: ChatModel,
         prompt: Prompt,
@@ -231,20 +231,20 @@ class Caller:
 
 @dataclass(frozen=True)
 class ModelCalls:
-    """The calls of models for one question: who makes them, in which repeat, until when, and what they were.
+    """The calls of models for one question: by which caller, in which repeat, until when, and what they were.
 
-    The fields are the options of `Caller.reply`. Each call is appended to `made`, even where it fails, and
+    The fields are the options of `Caller.reply`. Each call is appended to `done`, even where it fails, and
     each search with a text of its own to `rounds`.
     """
 
     caller: Caller
     repeat: int = 0
     deadline: asyncio.Timeout | None = None
-    made: list[Call] = field(default_factory=list)
+    done: list[Call] = field(default_factory=list)
     rounds: list[Round] = field(default_factory=list)
 
     async def reply(
-        self, model: ChatModel, prompt: Prompt, purpose: Purpose, kept: ReplyCache | None = None
+        self, model: ChatModel, prompt: Prompt, purpose: Purpose, cache: ReplyCache | None = None
     ) -> tuple[Reply, Call]:
         """Return the model's reply and a description of the call; see `Caller.reply`."""
         return await self.caller.reply(
@@ -253,8 +253,8 @@ class ModelCalls:
             purpose=purpose,
             repeat=self.repeat,
             deadline=self.deadline,
-            calls=self.made,
-            kept=kept,
+            calls=self.done,
+            cache=cache,
         )
 
     async def counted(self, model: ChatModel, count: Callable[[], T]) -> T:

@@ -23,7 +23,7 @@ values that can be read from it. Write nothing that is not in the picture."""
 
 
 class _Descriptions(ReplyCache):
-    """The replies that describe a picture; one that fails to is neither kept nor used."""
+    """The cached replies that describe a picture; one without a description is neither stored nor used."""
 
     def get(self, key: str, *, again: bool = False) -> Reply | None:
         """Return the stored reply, `None` if there is none that is a description."""
@@ -38,22 +38,22 @@ class _Descriptions(ReplyCache):
 
 @dataclass(frozen=True)
 class Describer:
-    """A model that sees, what it is asked with each picture, and where its descriptions are kept.
+    """A model that describes pictures, its prompt, and the cache of its descriptions.
 
-    A description is kept in the cache of replies under the hash of the picture, the model with its settings,
-    and the prompt; it is made once, whichever run asks for it. Without `kept` it is made each time.
+    A description is stored in the cache of `replies` under the hash of the picture, the model with its
+    settings, and the prompt, and all runs use it. Without `replies`, each use calls the model again.
     """
 
     model: ChatModel
     prompt: str
-    kept: ReplyCache | None = None
+    replies: ReplyCache | None = None
 
     def is_cached(self, picture: Path) -> bool:
         """Whether the description of a picture is in the cache."""
-        if self.kept is None:
+        if self.replies is None:
             return False
-        key = self.kept.key(self.model, self.prompt_for(picture), 0)
-        return _Descriptions(self.kept.cache).get(key) is not None
+        key = self.replies.key(self.model, self.prompt_for(picture), 0)
+        return _Descriptions(self.replies.cache).get(key) is not None
 
     def prompt_for(self, picture: Path) -> Prompt:
         """Return the prompt that asks for the description of a picture."""
@@ -63,15 +63,15 @@ class Describer:
     async def description(self, picture: Path, name: str, calls: ModelCalls) -> str:
         """Return the description of a picture, which is never empty. `name` says in errors which it is.
 
-        `calls` lists the call with its tokens and cost; one whose description was kept is marked
-        `cached`, and was not paid again. Where a picture is described for somebody else at the moment, its
-        description is waited for. Raises ModelError where the picture cannot be read, the model fails for
-        good, refuses, or replies nothing; such a reply is not kept. Raises Stopped as `Caller.reply` does.
+        `calls` lists the call with its tokens and cost; one whose description was in the cache is marked
+        `cached`, and was not paid again. Where another task already describes the picture, this one waits for
+        its description. Raises ModelError where the picture cannot be read, the model fails for good or
+        refuses, or the reply is empty; such a reply is not stored. Raises Stopped as `Caller.reply` does.
         """
-        kept = None if self.kept is None else _Descriptions(self.kept.cache)
+        descriptions = None if self.replies is None else _Descriptions(self.replies.cache)
         try:
             once = replace(calls, repeat=0)  # all repeats of a question read the same description
-            reply, _ = await once.reply(self.model, self.prompt_for(picture), "describe", kept)
+            reply, _ = await once.reply(self.model, self.prompt_for(picture), "describe", descriptions)
         except ModelError as error:
             raise _named(error, name) from error
         except OSError as error:

@@ -40,9 +40,9 @@ def located_cached(
     new_sizes = [size for size in of_size if size not in patches]
     new_texts = [text for text in of_text if text not in words]
     if new_sizes or new_texts:
-        made_patches, made_words = patches_and_words(embedder, new_sizes, new_texts)
-        patches |= zip(new_sizes, made_patches, strict=True)
-        words |= zip(new_texts, made_words, strict=True)
+        new_patches, new_words = patches_and_words(embedder, new_sizes, new_texts)
+        patches |= zip(new_sizes, new_patches, strict=True)
+        words |= zip(new_texts, new_words, strict=True)
         _keep(cache, "patches", {of_size[size]: patches[size] for size in new_sizes})
         _keep(cache, "words", {of_text[text]: words[text] for text in new_texts})
     return Located([patches[size] for size in sizes], [words[text] for text in questions])
@@ -66,6 +66,6 @@ def _known(cache: Cache, kind: str, keys: Mapping[T, str], decode: Callable[[Any
     return found
 
 
-def _keep(cache: Cache, kind: str, made: Mapping[str, Patches | Words | None]) -> None:
+def _keep(cache: Cache, kind: str, places: Mapping[str, Patches | Words | None]) -> None:
     """Store places under their keys."""
-    cache.put_many(kind, {key: json.dumps(value).encode() for key, value in made.items()})
+    cache.put_many(kind, {key: json.dumps(value).encode() for key, value in places.items()})

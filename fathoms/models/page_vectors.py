@@ -30,15 +30,15 @@ def known_vectors(cache: Cache, kind: str, keys: Sequence[str]) -> dict[str, Vec
     """Return the cached matrices (vectors, width) by key. A matrix without rows says that a page has no
     picture."""
     values = cache.get_many(kind, keys)
-    found = {key: made for key, value in values.items() if (made := unpacked(value)) is not None}
+    found = {key: matrix for key, value in values.items() if (matrix := unpacked(value)) is not None}
     if len(found) < len(values):
         cache.damaged(kind)
     return found
 
 
-def keep_vectors(cache: Cache, kind: str, made: Mapping[str, Vectors]) -> None:
+def keep_vectors(cache: Cache, kind: str, by_key: Mapping[str, Vectors]) -> None:
     """Store matrices (vectors, width) under their keys."""
-    cache.put_many(kind, {key: packed(vectors) for key, vectors in made.items()})
+    cache.put_many(kind, {key: packed(vectors) for key, vectors in by_key.items()})
 
 
 @contextmanager
@@ -53,14 +53,14 @@ def stored_on_arrival(
     stored: set[str] = set()
 
     def arrived(first: int, vectors: Sequence[Vectors]) -> None:
-        made = dict(zip(keys[first : first + len(vectors)], vectors, strict=True))
-        keep_vectors(cache, kind, made)
-        stored.update(made)
+        by_key = dict(zip(keys[first : first + len(vectors)], vectors, strict=True))
+        keep_vectors(cache, kind, by_key)
+        stored.update(by_key)
 
     def whole(vectors: Sequence[Vectors]) -> dict[str, Vectors]:
-        made = dict(zip(keys, vectors, strict=True))
-        keep_vectors(cache, kind, {key: one for key, one in made.items() if key not in stored})
-        return made
+        by_key = dict(zip(keys, vectors, strict=True))
+        keep_vectors(cache, kind, {key: one for key, one in by_key.items() if key not in stored})
+        return by_key
 
     before, how.keep = how.keep, arrived
     try:

@@ -43,7 +43,7 @@ def pieces(text: str) -> list[str]:
 
 def _sentences(text: str, abbreviations: Collection[str]) -> Iterator[tuple[int, int]]:
     """Yield the first and the last place of each sentence."""
-    for start, end in _with_closing_marks(text, _spans(text, abbreviations)):
+    for start, end in _with_closing_punctuation(text, _spans(text, abbreviations)):
         if text[start:end]:
             yield start, end
 
@@ -94,7 +94,7 @@ def _ends(word: str, after: str, abbreviations: Collection[str]) -> bool:
     return _NUMBER.fullmatch(word) is None or not (after in _MARKS or after[0].islower())
 
 
-def _with_closing_marks(text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def _with_closing_punctuation(text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the spans of sentences, with closing quotes and brackets moved to the sentence before them."""
     start, end = next(spans)
     for following, its_end in spans:

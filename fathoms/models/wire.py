@@ -162,16 +162,16 @@ async def _pieces(response: aiohttp.ClientResponse, sender: Sender) -> AsyncGene
 
 async def _lines(response: aiohttp.ClientResponse, sender: Sender) -> AsyncIterator[bytes]:
     """Yield the lines of the body, without a byte order mark before the first."""
-    held: list[bytes] = []
+    pieces: list[bytes] = []
     is_first = True
     async for piece in _pieces(response, sender):
         first, *others = piece.split(b"\n")
-        held.append(first)
+        pieces.append(first)
         for line in others:
-            whole = b"".join(held)
+            whole = b"".join(pieces)
             yield whole.removeprefix(_BYTE_ORDER_MARK) if is_first else whole
-            held, is_first = [line], False
-    yield b"".join(held)
+            pieces, is_first = [line], False
+    yield b"".join(pieces)
 
 
 def _parsed(text: bytes, sender: Sender) -> dict[str, Any]:
@@ -197,14 +197,14 @@ async def _refusal(response: aiohttp.ClientResponse, sender: Sender) -> ModelErr
 
 async def _beginning(response: aiohttp.ClientResponse, sender: Sender) -> bytes:
     """Read the beginning of the body of an error response; ends early where it cannot be decompressed."""
-    held = b""
+    data = b""
     with suppress(ModelError):  # the status alone is enough for an error message
         async with aclosing(_pieces(response, sender)) as pieces:
             async for piece in pieces:
-                held += piece
-                if len(held) > _LONGEST_REFUSAL:
+                data += piece
+                if len(data) > _LONGEST_REFUSAL:
                     break
-    return held
+    return data
 
 
 @lru_cache(maxsize=16)

@@ -274,13 +274,13 @@ class _QuestionInProgress:
             reply = await self._reply(await self._prompt(0, calls), calls)
             self.found["answer"] = self.ingested.prompt.answer_in(reply)
             return
-        asked: list[tuple[Sequence[Hit], Part]] = []
+        answered: list[tuple[Sequence[Hit], Part]] = []
         for number, request in enumerate(requests):
-            prompt = await self._prompt(number, calls, tuple(part for _, part in asked))
+            prompt = await self._prompt(number, calls, tuple(part for _, part in answered))
             reply = await self._reply(prompt, calls)
-            asked.append((request, Part(prompt=prompt.model_copy(update={"parts": ()}), reply=reply)))
-        self.found["prompt"] = merging = self.ingested.prompt.pack_merge(question, asked)
-        merged = merged_reply([part.reply for _, part in asked], await self._reply(merging, calls))
+            answered.append((request, Part(prompt=prompt.model_copy(update={"parts": ()}), reply=reply)))
+        self.found["prompt"] = merging = self.ingested.prompt.pack_merge(question, answered)
+        merged = merged_reply([part.reply for _, part in answered], await self._reply(merging, calls))
         self.found["answer"] = self.ingested.prompt.answer_in(merged)
 
     async def _extract(self, retriever: EachDocument, calls: ModelCalls) -> Prompt:
@@ -290,7 +290,7 @@ class _QuestionInProgress:
         with self._calling(calls):
             groups = retriever.by_document(packed.retrieved)
             parts = await ask_each(retriever, packed.question, groups, calls)
-            # kept where combining fails
+            # the record has them even where combining fails
             self.found["prompt"] = Prompt(messages=(), parts=tuple(parts))
             limit = ingested.max_prompt_tokens
             return await combining(ingested.prompt, ingested.generate, limit, packed.question, parts, calls)
@@ -313,11 +313,11 @@ class _QuestionInProgress:
         try:
             yield
         finally:
-            self.found["calls"] = tuple(calls.made)
+            self.found["calls"] = tuple(calls.done)
             self.found["timings"] = {stage: time.perf_counter() - started, **self.found["timings"]}
 
     async def _prompt(self, number: int, calls: ModelCalls, before: tuple[Part, ...] = ()) -> Prompt:
-        """The prompt of a request. `before` is kept in it, so that a failed record shows earlier parts."""
+        """Return the prompt of a request. It has the parts `before`, which a failed record then shows."""
         packed, generate = self.packed, self.ingested.generate
         try:
             with packed.timed():
@@ -334,13 +334,13 @@ class _QuestionInProgress:
     async def _reply(self, prompt: Prompt, calls: ModelCalls) -> Reply:
         """The model's reply; records the attempts and the seconds taken, including the waits between
         attempts."""
-        own = replace(calls, made=[])
+        own = replace(calls, done=[])
         try:
             reply, _ = await own.reply(self.ingested.generate, prompt, "answer")
         finally:
-            self.found["attempts"] += sum(call.attempts for call in own.made)
-            self.found["retries"] += tuple(cause for call in own.made for cause in call.retries)
-            self.found["timings"]["generate"] += sum(call.seconds for call in own.made)
+            self.found["attempts"] += sum(call.attempts for call in own.done)
+            self.found["retries"] += tuple(cause for call in own.done for cause in call.retries)
+            self.found["timings"]["generate"] += sum(call.seconds for call in own.done)
         return reply
 
 

@@ -121,14 +121,14 @@ def image_bounds(images: ImageLimits, limits: FileLimits, number: int | None) ->
 def in_requests(hits: Sequence[Hit], limits: FileLimits | None) -> list[tuple[Hit, ...]]:
     """Distribute hits over requests in order, filling each; a single request where there are no limits."""
     requests: list[list[Hit]] = [[]]
-    held = _Weight()
+    load = _Weight()
     for hit in hits:
         weight = _weight(hit.chunk.file, hit.chunk.image, limits) if limits else _Weight()
-        if requests[-1] and limits and not (held + weight).is_within(limits):
+        if requests[-1] and limits and not (load + weight).is_within(limits):
             requests.append([])
-            held = _Weight()
+            load = _Weight()
         requests[-1].append(hit)
-        held += weight
+        load += weight
     return [tuple(request) for request in requests]
 
 

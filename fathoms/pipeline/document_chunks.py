@@ -48,13 +48,13 @@ class ChunkFacts(StoredValue):
 
 class DocumentChunks:
     """The chunks of each document of a corpus by its name. `facts` are of those that can be loaded. What the
-    cache does not store, as on a full disk, is kept in memory."""
+    cache does not store, as on a full disk, stays in memory."""
 
     def __init__(self, chunker: Chunker, parser: object, parsed: ParsedDocuments, cache: Cache) -> None:
         self.facts: dict[str, ChunkFacts] = {}
         self._chunker, self._parsed, self._cache = chunker, parsed, cache
         self._key_of = fingerprints_after((chunker.identity(), parser))
-        self._kept: dict[str, list[Chunk]] = {}
+        self._in_memory: dict[str, list[Chunk]] = {}
 
     def find(self) -> None:
         """Take up the chunks that the cache holds (`known_facts`)."""
@@ -85,17 +85,17 @@ class DocumentChunks:
         new = self._parsed.stated(name for name in names if name not in self.facts)
         ended = len(names) - len(new)
 
-        def done(at: int, made: list[Chunk], seconds: float) -> None:
+        def done(at: int, chunks: list[Chunk], seconds: float) -> None:
             nonlocal ended
             ended += 1
-            self._keep(new[at].id, made)
+            self._keep(new[at].id, chunks)
             work.times.add_items("chunk", new[at].pages)
             work.progress("chunk", ended, len(names))
 
         work.executor.run(ChunkWork(self._chunker, self._document), new, done, keep=False)
         # another process may have stored others since, which are then used; what it has removed since, `load`
         # makes again
-        own = {facts.id: self.facts.pop(facts.id) for facts in new if facts.id not in self._kept}
+        own = {facts.id: self.facts.pop(facts.id) for facts in new if facts.id not in self._in_memory}
         self.find()
         self.facts = own | self.facts
 
@@ -105,18 +105,18 @@ class DocumentChunks:
             return self._parsed.load(item.id)
         return self._parsed.load_with_native(item.id)
 
-    def _keep(self, name: str, made: list[Chunk]) -> None:
+    def _keep(self, name: str, chunks: list[Chunk]) -> None:
         """Put chunks into the cache with their facts."""
-        facts = self.facts[name] = ChunkFacts.of(made)
-        text = json.dumps([chunk.model_dump(mode="json") for chunk in made])
+        facts = self.facts[name] = ChunkFacts.of(chunks)
+        text = json.dumps([chunk.model_dump(mode="json") for chunk in chunks])
         if not self._cache.put_text("chunks", self._key(name), text, facts.model_dump_json()):
-            self._kept[name] = made
+            self._in_memory[name] = chunks
 
     def load(self, name: str) -> list[Chunk]:
         """Return the chunks of a document. Those that are damaged, or that were removed since they were
         found, are made again. Raises StoreError where they are not the same."""
-        if name in self._kept:
-            return self._kept[name]
+        if name in self._in_memory:
+            return self._in_memory[name]
         facts, key = self.facts[name], self._key(name)
         found = self._cache.load("chunks", key, _CHUNKS.validate_json)
         if found is None:

@@ -61,9 +61,9 @@ async def ask_each(
         nothing = retriever.says_nothing(reply.text)
         return Part(prompt=prompt, reply=reply, document=document, nothing=nothing)
 
-    asked = drafts(retriever, question, groups).items()
+    documents = drafts(retriever, question, groups).items()
     # calls in flight are finished after a failure: a cancelled one would count as an outage
-    found = await asyncio.gather(*(ask(*one) for one in asked), return_exceptions=True)
+    found = await asyncio.gather(*(ask(*one) for one in documents), return_exceptions=True)
     parts, errors = [], []
     for one in found:
         if isinstance(one, BaseException):
@@ -94,8 +94,8 @@ async def combining(
         prompts = await calls.counted(model, partial(_packed, builder, model, limit, question, said))
         if len(prompts) == 1:
             return prompts[0].model_copy(update={"parts": tuple(parts)})
-        asked = (calls.reply(model, prompt, "extract") for prompt in prompts)
-        replies = await asyncio.gather(*asked, return_exceptions=True)
+        requests = (calls.reply(model, prompt, "extract") for prompt in prompts)
+        replies = await asyncio.gather(*requests, return_exceptions=True)
         said = []
         for number, reply in enumerate(replies, start=1):
             if isinstance(reply, BaseException):

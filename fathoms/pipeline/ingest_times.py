@@ -13,14 +13,13 @@ from fathoms.models.embed.served.spent import EmbeddingCalls
 
 
 class IngestTimes:
-    """The seconds that each stage took, and how many items it made: pages that were parsed or chunked, or
-    texts that were embedded. What came from the cache is not an item, so a stage with 0 items only read the
-    cache, and its seconds say nothing about its speed. Where a server embeds, `called` adds what its replies
-    took."""
+    """The seconds of each stage and its number of items: pages that were parsed or chunked, or texts that
+    were embedded. What came from the cache is not an item, so a stage with 0 items only read the cache, and
+    its seconds say nothing about its speed. Where a server embeds, `called` adds what its replies took."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}
-        self._made: dict[str, int] = {}
+        self._items: dict[str, int] = {}
         self._called: dict[str, EmbeddingCalls] = {}
         self._devices: dict[str, str] = {}
         self._taken: dict[str, dict[str, Any]] = {}
@@ -36,16 +35,16 @@ class IngestTimes:
             self.took(name, time.perf_counter() - started, 0)
 
     def took(self, name: str, seconds: float, items: int) -> None:
-        """Add the seconds of a stage, and the items that it made."""
+        """Add the seconds and the items of a stage."""
         self._seconds[name] = self._seconds.get(name, 0.0) + seconds
         self.add_items(name, items)
 
     def add_items(self, name: str, items: int) -> None:
-        """Count items that a stage made now."""
-        self._made[name] = self._made.get(name, 0) + items
+        """Add items of a stage."""
+        self._items[name] = self._items.get(name, 0) + items
 
     def ran_on(self, name: str, device: str) -> None:
-        """Note the device of the model that made the items of a stage."""
+        """Record the device of the model that worked on the items of a stage."""
         self._devices[name] = device
 
     def called(self, name: str, took: EmbeddingCalls) -> None:
@@ -80,7 +79,7 @@ class IngestTimes:
         return {
             name: {
                 "seconds": round(seconds, 4),
-                "made": self._made[name],
+                "made": self._items[name],
                 **(called.report() if (called := self._called.get(name)) else {}),
                 **({"device": self._devices[name]} if name in self._devices else {}),
             }

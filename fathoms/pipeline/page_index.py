@@ -165,7 +165,7 @@ class PageIndexer:
         model gave them; `None` if the pages are not the same `rows` any more.
 
         The vectors are read from the cache in blocks, so memory does not grow with them, and the result is
-        kept there.
+        stored there.
         """
         places = self._units()
         keys = self._keys(places)
@@ -173,10 +173,10 @@ class PageIndexer:
         known = self.work.cache.load("exact-pages", name, partial(_rows, most=rows, count=len(texts)))
         if known is not None:
             return known
-        kept: list[int] = []
-        pages = self._with_progress(EXACT, self._vectors(places, keys, kept), rows)
+        with_picture: list[int] = []
+        pages = self._with_progress(EXACT, self._vectors(places, keys, with_picture), rows)
         scores = max_sim_of_each(self._embedded(texts), pages)
-        if len(kept) != rows:
+        if len(with_picture) != rows:
             return None
         best = [[at for at, _ in row] for row in best_pages(scores, k)]
         self.work.cache.put_text("exact-pages", name, json.dumps(best))
@@ -192,15 +192,15 @@ class PageIndexer:
             listed = self.work.cache.load("page-index", name, partial(_listed, most=len(places)))
             if listed is not None and (known := self._known(folder, len(listed))) is not None:
                 return [places[at] for at in listed], known, self._means(name, known)
-            kept, store = self._made(places, keys, folder)
+            with_picture, store = self._build(places, keys, folder)
             means = self._means(name, store)
         if not self.failures:  # their documents are tried again
-            self.work.cache.put_text("page-index", name, json.dumps(kept))
-        return [places[at] for at in kept], store, means
+            self.work.cache.put_text("page-index", name, json.dumps(with_picture))
+        return [places[at] for at in with_picture], store, means
 
     def _means(self, name: str, store: Store) -> Vectors | None:
-        """Return the mean vector of each page, which are kept like an index; `None` where they are not asked
-        for."""
+        """Return the mean vector of each page, which are stored like an index; `None` where the
+        configuration does not want them."""
         import numpy as np
 
         if not self.handling.keeping.means or not isinstance(store, MultiVectors):
@@ -227,15 +227,15 @@ class PageIndexer:
         pages = [Unit(*place) for place in _places(self.facts)]
         if units == "pages":
             return pages
-        made = [cut_outs(document) for document in self.documents]
-        if pages and not any(made) and not any(map(has_boxes, self.documents)):
+        by_document = [cut_outs(document) for document in self.documents]
+        if pages and not any(by_document) and not any(map(has_boxes, self.documents)):
             raise ConfigError(
                 f"visual: units: '{units}' needs to know where figures and tables are on a page, and ingest"
                 f" kind '{self.parser.kind}' found the place of nothing in these documents: use ingest:"
                 " {kind: docling}, or units: pages"
             )
         found = pages if units == "both" else []
-        for position, several in enumerate(made):
+        for position, several in enumerate(by_document):
             found += [Unit(position, each.page, each) for each in several]
         return sorted(found, key=lambda unit: unit.place)  # a page comes before what is on it
 
@@ -250,13 +250,13 @@ class PageIndexer:
             for key, box in zip(keys, boxes, strict=True)
         ]
 
-    def _made(self, places: Sequence[Unit], keys: Sequence[str], folder: Path) -> tuple[list[int], Store]:
-        """Make the index in a folder; returns the numbers of the pages in it, which are those with a
+    def _build(self, places: Sequence[Unit], keys: Sequence[str], folder: Path) -> tuple[list[int], Store]:
+        """Build the index in a folder; returns the numbers of the pages in it, which are those with a
         picture."""
         import numpy as np
 
-        kept: list[int] = []
-        rows = self._vectors(places, keys, kept)
+        with_picture: list[int] = []
+        rows = self._vectors(places, keys, with_picture)
         first = next(rows, None)
         if first is None:
             return [], None
@@ -266,12 +266,12 @@ class PageIndexer:
             if keeping.pooling != 1:
                 pooled = (pool_tokens(page, keeping.pooling) for page in pages)
                 pages = self._with_progress(POOL, pooled, len(places))
-            return kept, keeping.store.write(folder, pages, keeping.precision)
+            return with_picture, keeping.store.write(folder, pages, keeping.precision)
         single = np.concatenate([first, *rows])
         store_index(
             folder, lambda at: np.save(at / _SINGLE, single, allow_pickle=False), self.work.cache.full
         )
-        return kept, single
+        return with_picture, single
 
     def _with_progress(self, stage: str, pages: Iterator[Vectors], total: int) -> Iterator[Vectors]:
         """Yield the pages, and report the progress of this stage from block to block."""
@@ -281,14 +281,18 @@ class PageIndexer:
                 self.work.progress(stage, number, total)
         self.work.progress(stage, total, total)  # pages without a picture are not among them
 
-    def _vectors(self, places: Sequence[Unit], keys: Sequence[str], kept: list[int]) -> Iterator[Vectors]:
-        """Yield the vectors of each page that has a picture, and add its number to `kept`."""
-        ahead = len(places) if isinstance(self.handling.embed, ServedPageModel) else 0
+    def _vectors(
+        self, places: Sequence[Unit], keys: Sequence[str], with_picture: list[int]
+    ) -> Iterator[Vectors]:
+        """Yield the vectors of each page that has a picture, and add its number to `with_picture`."""
+        embedded = len(places) if isinstance(self.handling.embed, ServedPageModel) else 0
         for first in range(0, len(places), self.block):
-            if first >= ahead and not self.work.cache.holds("page-vectors", keys[first : first + self.block]):
-                ahead = min(first + self.work.executor.width() * self.block, len(places))
-                if ahead > first + self.block:
-                    self._embed_window(places, keys, range(first, ahead))
+            if first >= embedded and not self.work.cache.holds(
+                "page-vectors", keys[first : first + self.block]
+            ):
+                embedded = min(first + self.work.executor.width() * self.block, len(places))
+                if embedded > first + self.block:
+                    self._embed_window(places, keys, range(first, embedded))
             block = dict(zip(keys[first : first + self.block], range(first, len(places)), strict=False))
             found = known_vectors(self.work.cache, "page-vectors", list(block))
             if missing := {key: places[at] for key, at in block.items() if key not in found}:
@@ -296,7 +300,7 @@ class PageIndexer:
                 self.work.progress(STAGE, first + len(block), len(places))
             for at, key in enumerate(keys[first : first + self.block], start=first):
                 if key in found and len(found[key]):
-                    kept.append(at)
+                    with_picture.append(at)
                     yield found[key]
 
     def _embed_window(self, places: Sequence[Unit], keys: Sequence[str], window: range) -> None:
@@ -351,20 +355,20 @@ class PageIndexer:
         embed, pictures = self.handling.embed, self._pictures_of(missing)
         there = {key: picture for key, picture in pictures.items() if picture is not None}
         how = EmbeddingCalls(self.calling)
-        made: dict[str, Vectors] = {}
+        vectors: dict[str, Vectors] = {}
         try:
             with stored_on_arrival(how, self.work.cache, "page-vectors", list(there)) as keep:
                 if there:
-                    made = keep(embed_pages(embed, list(there.values()), how))
+                    vectors = keep(embed_pages(embed, list(there.values()), how))
                     if isinstance(embed, MultiVectorEmbedder | ImageTextEmbedder):
                         self.work.times.ran_on(STAGE, runs_on(embed))
         finally:  # what was paid for counts, whatever failed then
-            self.work.times.add_items(STAGE, len(made) or how.inputs)
+            self.work.times.add_items(STAGE, len(vectors) or how.inputs)
             self.work.times.called(STAGE, how)
         none = np.empty((0, 1), dtype=np.float32)  # a page that PDFium cannot render
         without = {key: none for key, picture in pictures.items() if picture is None}
         keep_vectors(self.work.cache, "page-vectors", without)
-        return made | without
+        return vectors | without
 
     def holds_all(self) -> bool:
         """Whether the cache holds the vectors of all pages, so that no page must be rendered or embedded."""

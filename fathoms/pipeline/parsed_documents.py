@@ -51,7 +51,7 @@ class ParsedDocuments:
         self._parser, self._paths, self._cache, self._spared = parser, paths, cache, spared
         self._native_key = fingerprints_after(parser.native_identity())
         self._key = functools.cache(fingerprints_after(parser.identity()))  # by the sha256 of the file
-        self._kept: dict[str, Document] = {}
+        self._in_memory: dict[str, Document] = {}
 
     def find(self) -> None:
         """Take up the documents that the cache holds, or that it can make of the parser's native output."""
@@ -126,7 +126,7 @@ class ParsedDocuments:
             self.facts[name] = parsed.facts
             self.hashes[name] = parsed.facts.sha256
             if parsed.large is not None or not is_stored:
-                self._kept[name] = self._named(name, parsed.open(self._paths[name]))
+                self._in_memory[name] = self._named(name, parsed.open(self._paths[name]))
 
     def _values(self, parsed: Parsed) -> Iterator[tuple[str, str, bytes]]:
         """Yield what the cache holds of a document, by kind and key."""
@@ -148,8 +148,8 @@ class ParsedDocuments:
     def load(self, name: str) -> Document:
         """Return a document. One that is damaged, or that was removed since it was found, is parsed again.
         Raises DocumentError, and StoreError where that makes another document."""
-        if name in self._kept:
-            return self._kept[name]
+        if name in self._in_memory:
+            return self._in_memory[name]
         found = self._cache.load("document", self._key(self.facts[name].sha256), Document.model_validate_json)
         if found is None:
             rebuilt = self._from_native([name]) if self._parser.native is not None else {}
@@ -159,8 +159,8 @@ class ParsedDocuments:
 
     def load_with_native(self, name: str) -> Document:
         """Return a document with the parser's native output; raises as `load` does."""
-        if name in self._kept:
-            return self._kept[name]
+        if name in self._in_memory:
+            return self._in_memory[name]
         key = self._native_key(self.facts[name].sha256)
         native = self._cache.get_text("native", key)
         if native is not None:
@@ -184,11 +184,11 @@ class ParsedDocuments:
     def without_native(self, names: Collection[str]) -> set[str]:
         """Return those documents whose native output of the parser is not in the cache."""
         keys = {name: self._native_key(self.facts[name].sha256) for name in names}
-        held = self._cache.stored_keys("native", list(keys.values()))
-        rest = [key for key in keys.values() if key not in held]
+        stored = self._cache.stored_keys("native", list(keys.values()))
+        rest = [key for key in keys.values() if key not in stored]
         for start in range(0, len(rest), BATCH):  # a shared cache may have them
-            held |= self._cache.get_many("native", rest[start : start + BATCH]).keys()
-        return {name for name, key in keys.items() if key not in held}
+            stored |= self._cache.get_many("native", rest[start : start + BATCH]).keys()
+        return {name for name, key in keys.items() if key not in stored}
 
     def _from_native(self, names: Sequence[str]) -> dict[str, Document]:
         """Make documents of the parser's native output, as far as the cache has it."""
@@ -201,7 +201,7 @@ class ParsedDocuments:
         return {name: found[key] for name, key in keys.items() if key in found}
 
     def sequence(self) -> Parts[Document]:
-        """Return all documents in order; each is loaded when it is asked for."""
+        """Return all documents in order; each is loaded when it is first used."""
         names = self.names()
         pages = [self.facts[name].pages for name in names]
         return Parts(lambda at: (self.load(names[at]),), [1] * len(names), pages)
@@ -243,7 +243,7 @@ def changed(name: str) -> StoreError:
 
 
 class ParseEvents:
-    """Tells of each document that was parsed, or failed, as an event.
+    """Reports each document that was parsed, or failed, as an event.
 
     `total` are all documents of the corpus and `done` those that were there before. Besides its own facts, an
     event has those of the corpus: documents `done`, `left` and `failed`, documents `per_second` since the
@@ -251,15 +251,15 @@ class ParseEvents:
     """
 
     def __init__(self, total: int, done: int) -> None:
-        self._total, self._done, self._made = total, done, 0
+        self._total, self._done, self._processed = total, done, 0
         self._failed = 0
         self._slowest, self._slowest_seconds = "", -1.0
         self._started = time.monotonic()
 
     def tell(self, name: str, outcome: Parsed | DocumentError, seconds: float) -> None:
-        """Tell what came of a document, which took so many seconds with its worker."""
+        """Report the outcome of a document, which took so many seconds with its worker."""
         self._done += 1
-        self._made += 1
+        self._processed += 1
         if seconds > self._slowest_seconds:
             self._slowest, self._slowest_seconds = name, seconds
         if isinstance(outcome, Parsed):
@@ -277,14 +277,15 @@ class ParseEvents:
             "done": self._done,
             "left": self._total - self._done,
             "failed": self._failed,
-            "per_second": round(self._made / passed, 3) if passed > 0 else None,
+            "per_second": round(self._processed / passed, 3) if passed > 0 else None,
             "slowest": self._slowest,
             "slowest_seconds": round(self._slowest_seconds, 3),
         }
 
 
 _SECONDS = 0.2
-"""So long documents wait for others at most: a transaction takes as long as storing one of them."""
+"""The most seconds that a document waits to be stored together with others: a transaction takes as long as
+storing one document."""
 
 
 class ParseOutcomes:
@@ -297,16 +298,16 @@ class ParseOutcomes:
         self.failed: dict[str, DocumentError] = {}
         self._store, self._tell = store, tell
         self._waiting: dict[str, tuple[Parsed, float]] = {}
-        self._kept = time.monotonic()
+        self._stored_at = time.monotonic()
 
     def done(self, name: str, outcome: Outcome, seconds: float) -> None:
-        """Take what came of a file, which a worker had for so many seconds."""
+        """Take the outcome of a file, which a worker had for so many seconds."""
         if isinstance(outcome, DocumentError):
             self.failed[name] = outcome
             self._tell(name, outcome, seconds)
             return
         self._waiting[name] = outcome, seconds
-        if time.monotonic() - self._kept > _SECONDS:
+        if time.monotonic() - self._stored_at > _SECONDS:
             self.keep()
 
     def keep(self) -> None:
@@ -316,4 +317,4 @@ class ParseOutcomes:
         stored, self._waiting = self._waiting, {}
         for name, (parsed, seconds) in stored.items():
             self._tell(name, parsed, seconds)
-        self._kept = time.monotonic()
+        self._stored_at = time.monotonic()

@@ -163,8 +163,8 @@ class PictureChunker:
         folder = self.work.cache.folder / "images"
         wanted = not_cut_out(documents, self.settings.dpi, folder, several or [{}])
         work = RenderWork(self.settings.dpi, self.parser, {})
-        made = work.all(self.work.executor, wanted, folder, self.work.cache.shared)
-        pairs = zip(wanted, made, strict=True)
+        rendered = work.all(self.work.executor, wanted, folder, self.work.cache.shared)
+        pairs = zip(wanted, rendered, strict=True)
         return {document.id: error for document, error in pairs if isinstance(error, DocumentError)}
 
     @property
@@ -194,7 +194,7 @@ class PictureChunker:
         return cut_out_images(document, self.settings.dpi, folder, self.parser, shared=shared, **bounds)
 
     def _describer(self) -> Describer | None:
-        """What describes pictures; `None` where OCR gives the words."""
+        """Return what describes pictures; `None` where OCR gives the words."""
         model = self.settings.generate
         return None if model is None else Describer(model, self.settings.prompt, ReplyCache(self.work.cache))
 
@@ -208,13 +208,13 @@ class PictureChunker:
             try:
                 return run_in_background(self._described(describer, pictures, calls))
             finally:  # what was paid for counts, whatever failed then
-                self._count(calls.made)
+                self._count(calls.done)
 
     async def _described(
         self, describer: Describer, pictures: Sequence[Picture], calls: ModelCalls
     ) -> list[str]:
-        """Describe pictures, as many at once as the model takes. Where one fails, the others are waited for
-        and kept; then the first error is raised."""
+        """Describe pictures, as many at once as the model takes. Where one fails, the others are still
+        finished and stored; then the first error is raised."""
         done = 0
 
         async def describe(picture: Picture) -> str:
@@ -225,9 +225,9 @@ class PictureChunker:
             self.work.progress(STAGE, done, len(pictures))
             return text
 
-        made = await asyncio.gather(*map(describe, pictures), return_exceptions=True)
+        descriptions = await asyncio.gather(*map(describe, pictures), return_exceptions=True)
         words = []
-        for picture, text in zip(pictures, made, strict=True):
+        for picture, text in zip(pictures, descriptions, strict=True):
             if isinstance(text, ModelError) and self.parser.on_error == "skip":
                 happened("picture-not-described", level=logging.WARNING, picture=picture.name, why=str(text))
                 text = picture.cut_out.text
@@ -237,7 +237,7 @@ class PictureChunker:
         return words
 
     def _count(self, calls: Sequence[Call]) -> None:
-        """Add what the descriptions took to the times of ingestion; those that were kept took nothing."""
+        """Add what the descriptions took to the times of ingestion; those from the cache took nothing."""
         took = EmbeddingCalls(self.calling)
         for call in calls:
             if not call.cached and call.error is None:

@@ -282,7 +282,7 @@ class Stages(Component):
             raise StoreError(f"the cache in {cache.folder} cannot be written: {error}") from error
         queries = partial(embed_cached, self.embed, cache=cache, query=True)
         names = [document.id for document in corpus.facts.documents]
-        made = Index(
+        index = Index(
             corpus.documents,
             corpus.chunks,
             vectors,
@@ -292,14 +292,14 @@ class Stages(Component):
             pages=pages,
             full=cache.full,
             embed_texts=partial(embed_cached, self.embed, cache=cache),
-            kept=ReplyCache(cache),
+            replies=ReplyCache(cache),
             lineage=fingerprint("lineage", self.ingest.identity(), self.chunk.identity(), names),
             names=names,
             counts=corpus.facts.chunks,
             fitted=partial(self._fitted, folder=cache.folder / "images"),
         )
-        self._prepare(made, work)
-        return Built(corpus.documents, tuple(parsed.failures), made, parsed.hashes, work.times, corpus.facts)
+        self._prepare(index, work)
+        return Built(corpus.documents, tuple(parsed.failures), index, parsed.hashes, work.times, corpus.facts)
 
     def _prepare(self, index: Index, work: Preparation) -> None:
         """Have the retriever build what it searches, so that no question waits for it."""
@@ -340,8 +340,8 @@ class Stages(Component):
 
     def _corpus(self, parsed: ParsedDocuments, chunks: Mapping[str, ChunksOf]) -> _Corpus:
         """The corpus of the documents that could be read, and of the chunks of each."""
-        kept = {name: chunks[name] for name in parsed.names() if name in chunks}
-        rows = list(kept.values())
+        by_name = {name: chunks[name] for name in parsed.names() if name in chunks}
+        rows = list(by_name.values())
         facts = CorpusFacts(
             documents=parsed.stated(),
             chunks=tuple(row.facts.number for row in rows),
@@ -350,7 +350,7 @@ class Stages(Component):
             tables=parsed.total("table"),
             pictures=parsed.total("picture"),
         )
-        return _Corpus(parsed.sequence(), Parts(lambda at: rows[at].load(), facts.chunks), facts, kept)
+        return _Corpus(parsed.sequence(), Parts(lambda at: rows[at].load(), facts.chunks), facts, by_name)
 
     def _pages(
         self, corpus: _Corpus, parsed: ParsedDocuments, work: Preparation

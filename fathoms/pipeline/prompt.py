@@ -184,16 +184,16 @@ class PromptBuilder(Component):
         return {"texts": texts, "revision": self.revision}
 
     def texts(self) -> Template:
-        """The template with the configured texts in place of its own, and what was chosen of its parts."""
+        """Return the template with the configured texts in place of its own, and with the chosen parts."""
         own = self.model_dump(exclude={"template", "choose", "examples"}, exclude_none=True)
         template = shipped()[self.template].model_copy(update=own)
         if template.parts is None:
             return template
         texts = {name: getattr(template, name) for name in ("system", "user", "chunk")}
-        made = composed(template.parts, texts, self.choose, self.examples)
+        filled = composed(template.parts, texts, self.choose, self.examples)
         if self.answer_mark is not None:
-            made["answer_mark"] = self.answer_mark
-        return template.model_copy(update={**made, "parts": None})
+            filled["answer_mark"] = self.answer_mark
+        return template.model_copy(update={**filled, "parts": None})
 
     def draft(self, question: Question, hits: Sequence[Hit]) -> Draft:
         """Fill the chunk template for every hit; `Draft.fit` then makes the prompt."""
@@ -238,13 +238,13 @@ class PromptBuilder(Component):
         reasoning = "\n\n".join(filter(None, [reply.reasoning, before.strip(_EMPHASIS)]))
         return reply.model_copy(update={"text": answer.strip(), "reasoning": reasoning, "short": short})
 
-    def pack_merge(self, question: Question, asked: Sequence[tuple[Sequence[Hit], Part]]) -> Prompt:
-        """Build the prompt that merges the answers of several requests, which it keeps in `Prompt.parts`."""
-        merging = self.merging(question, [(_places(hits), _said(part.reply)) for hits, part in asked])
-        return merging.model_copy(update={"parts": tuple(part for _, part in asked)})
+    def pack_merge(self, question: Question, answered: Sequence[tuple[Sequence[Hit], Part]]) -> Prompt:
+        """Return the prompt that merges the answers of several requests, with these in `Prompt.parts`."""
+        merging = self.merging(question, [(_places(hits), _said(part.reply)) for hits, part in answered])
+        return merging.model_copy(update={"parts": tuple(part for _, part in answered)})
 
     def merging(self, question: Question, said: Sequence[tuple[str, str]]) -> Prompt:
-        """Build the prompt that merges answers, each with the name of what it comes from."""
+        """Return the prompt that merges answers, each under the name of its source."""
         texts = _texts_of(self)
         answers = "\n\n".join(f"{source}:\n{answer}" for source, answer in said)
         text = _fill(texts.merge, {"answers": answers, "question": question.text})
@@ -279,7 +279,7 @@ def _loose(mark: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def _texts_of(builder: PromptBuilder) -> Template:
-    """The texts of a builder, made once for all questions."""
+    """Return the texts of a builder, which all questions share."""
     return builder.texts()
 
 
@@ -296,12 +296,12 @@ class Draft:
     def fit(self, count: CountTokens, limit: int | None) -> Prompt:
         """Build the prompt, with at most `limit` tokens as `count` counts them.
 
-        Where it is too long, the hits of the lowest ranks are left out and the last one that is kept is
-        shortened; every loss is listed in `Prompt.cuts`. A chunk's image or file is kept or dropped with its
-        text. Where `limit` or the count is `None`, nothing is cut. Raises PromptTooLongError where the
+        Where it is too long, the hits of the lowest ranks are left out and the last one in the prompt is
+        shortened; every loss is listed in `Prompt.cuts`. A chunk's image or file stays or goes with its text.
+        Where `limit` or the count is `None`, nothing is cut. Raises PromptTooLongError where the
         question does not fit even without context.
         """
-        kept, messages = list(self.pieces), self._messages(self.pieces)
+        pieces, messages = list(self.pieces), self._messages(self.pieces)
         tokens = count(messages)
         if tokens is not None and limit is not None and tokens > limit:
             bare = count(self._messages([]))
@@ -310,26 +310,26 @@ class Draft:
                     f"question {self.question.id} alone takes {bare} tokens and the model leaves {limit} for"
                     " the prompt: raise generate.n_ctx or lower generate.max_tokens"
                 )
-            kept, tokens = self._longest(count, limit)
-            messages = self._messages(kept)
-        shown = self.texts.separator.join(kept[place] for place in self._places(len(kept)))
+            pieces, tokens = self._longest(count, limit)
+            messages = self._messages(pieces)
+        shown = self.texts.separator.join(pieces[place] for place in self._places(len(pieces)))
         return Prompt(
             messages=messages,
             context=shown if "{context}" in self.texts.user else "",
-            cuts=self._cuts(kept),
+            cuts=self._cuts(pieces),
             tokens=tokens,
             budget=limit,
         )
 
-    def _messages(self, kept: Sequence[str]) -> tuple[Message, ...]:
+    def _messages(self, pieces: Sequence[str]) -> tuple[Message, ...]:
         """The system message, if there is one, and the user message with the first pieces."""
-        places = self._places(len(kept))
+        places = self._places(len(pieces))
         chunks = [self.hits[place].chunk for place in places]
         values = {"question": self.question.text, "files": ", ".join(self.question.files)}
         if self.texts.pictures == "beside" and any(chunk.image is not None for chunk in chunks):
-            parts = self._beside(chunks, [kept[place] for place in places], values)
+            parts = self._beside(chunks, [pieces[place] for place in places], values)
             return _with_system(self.texts, Message(role="user", parts=parts))
-        values["context"] = self.texts.separator.join(kept[place] for place in places)
+        values["context"] = self.texts.separator.join(pieces[place] for place in places)
         user = Message(
             role="user",
             text=_fill(self.texts.user, values).strip("\n"),
@@ -376,22 +376,22 @@ class Draft:
     def _longest(self, count: CountTokens, limit: int) -> tuple[list[str], int]:
         """The longest prefix of the pieces that fits, with its last piece shortened, and its token count."""
 
-        def tokens(kept: Sequence[str]) -> int:
-            return count(self._messages(kept)) or 0
+        def tokens(fitting: Sequence[str]) -> int:
+            return count(self._messages(fitting)) or 0
 
         pieces = self.pieces
         number = most_that_fits(len(pieces), lambda n: tokens(pieces[:n]) <= limit)
-        kept, edge = list(pieces[:number]), pieces[number]
-        length = most_that_fits(len(edge), lambda n: tokens([*kept, edge[:n]]) <= limit)
+        fitting, edge = list(pieces[:number]), pieces[number]
+        length = most_that_fits(len(edge), lambda n: tokens([*fitting, edge[:n]]) <= limit)
         if edge[:length].strip():
-            kept.append(edge[:length])
-        return kept, tokens(kept)
+            fitting.append(edge[:length])
+        return fitting, tokens(fitting)
 
-    def _cuts(self, kept: Sequence[str]) -> tuple[Cut, ...]:
+    def _cuts(self, shown: Sequence[str]) -> tuple[Cut, ...]:
         """The characters lost per chunk, both in packing and before it (`Chunk.dropped`)."""
         cuts = []
         for number, (hit, piece) in enumerate(zip(self.hits, self.pieces, strict=True)):
-            chunk, rest = hit.chunk, len(kept[number]) if number < len(kept) else 0
+            chunk, rest = hit.chunk, len(shown[number]) if number < len(shown) else 0
             if dropped := len(piece) - rest + chunk.dropped:
                 cuts.append(Cut(chunk=chunk.id, dropped=dropped, length=len(piece) + chunk.dropped))
         return tuple(cuts)

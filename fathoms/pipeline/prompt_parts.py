@@ -91,9 +91,9 @@ def composed(
         for demonstration in parts.demonstrations[: examples if shown else 0]
     )
     values = {**{name: one.text for name, one in chosen.items()}, EXAMPLES: worked}
-    marks = [one.answer_mark for one in chosen.values() if one.answer_mark]
+    before_answer = [one.answer_mark for one in chosen.values() if one.answer_mark]
     filled = {name: _BLANK.sub("\n\n", _filled(text, values)).strip("\n") for name, text in texts.items()}
-    return {**filled, **({"answer_mark": marks[-1]} if marks else {})}
+    return {**filled, **({"answer_mark": before_answer[-1]} if before_answer else {})}
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

@@ -184,7 +184,7 @@ class Searching:
             found["error"] = Failure(kind="Timeout", message=f"no hits within {timeout:g} s")
         except Exception as failure:  # any client error fails this question only
             found["error"] = to_failure(failure)
-        return record.model_copy(update={**found, "calls": tuple(calls.made), "rounds": tuple(calls.rounds)})
+        return record.model_copy(update={**found, "calls": tuple(calls.done), "rounds": tuple(calls.rounds)})
 
     async def _hits(self, question: Question) -> tuple[tuple[Hit, ...], float]:
         """The hits of a question and the seconds that they took; searches for its block first if needed.
@@ -320,19 +320,19 @@ class UncachedQuestions:
     """Embeds texts of questions for a search whose time is measured, so never from the cache, and adds what a
     server took to `times`. `calling` are the retries and rate limits of its requests.
 
-    Where a request fails, the vectors that arrived before are held for the next call with their texts, so
-    that they are not paid for twice.
+    Where a request fails, the vectors that arrived before it are stored for the next call with their texts,
+    so that they are not paid for twice.
     """
 
     embedder: PageEmbedder
     calling: ExecutionSettings
     times: IngestTimes
-    _held: dict[str, Vectors] = field(default_factory=dict)
+    _arrived: dict[str, Vectors] = field(default_factory=dict)
 
     def __call__(self, texts: Sequence[str]) -> list[Vectors]:
         """Return the vectors of each text, float32 of shape (vectors, width); raises the errors of the
         embedder."""
-        there = {text: self._held.pop(text) for text in dict.fromkeys(texts) if text in self._held}
+        there = {text: self._arrived.pop(text) for text in dict.fromkeys(texts) if text in self._arrived}
         missing = [text for text in dict.fromkeys(texts) if text not in there]
 
         def arrived(first: int, vectors: Sequence[Vectors]) -> None:
@@ -343,7 +343,7 @@ class UncachedQuestions:
             if missing:
                 there |= dict(zip(missing, embed_questions(self.embedder, missing, how), strict=True))
         except BaseException:
-            self._held |= there
+            self._arrived |= there
             raise
         finally:
             self.times.add_calls(QUESTIONS, time.perf_counter() - started, how)

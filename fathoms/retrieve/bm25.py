@@ -146,9 +146,9 @@ class BM25(TextQuery):
     def _supersede(self, index: Index, folder: Path) -> None:
         """Note which index these documents have, and delete the one that they had before one of them changed.
         Who has that one open still reads it."""
-        if index.kept is None or not index.lineage:
+        if index.replies is None or not index.lineage:
             return
-        cache, key = index.kept.cache, fingerprint("bm25 index", index.lineage, self._key())
+        cache, key = index.replies.cache, fingerprint("bm25 index", index.lineage, self._key())
         before = cache.load(_INDEX, key, str)
         if before is not None and before != folder.name and _NAME.fullmatch(before):
             rmtree(folder.with_name(before), ignore_errors=True)
@@ -164,11 +164,11 @@ class BM25(TextQuery):
 
     def _known(self, index: Index) -> bm25_building.Known | None:
         """What was counted of documents before, split as here; nothing where there is no cache."""
-        if index.kept is None:
+        if index.replies is None:
             return None
         options = self.model_dump(mode="json", include={"stemmer", "stopwords", "tokenizer"})
         of = fingerprint("bm25 words", self.revision, options, self.identity()["versions"])
-        return bm25_building.KnownIn(index.kept.cache, of)
+        return bm25_building.KnownIn(index.replies.cache, of)
 
     def _in_memory(self, texts: Iterable[str]) -> Any:
         """Build the index of texts with bm25s alone; `None` if they have no words."""

@@ -57,7 +57,7 @@ class Degrade(Wrapping):
         return True
 
     def search(self, index: Index, questions: Sequence[Question]) -> list[tuple[Hit, ...]]:
-        """Return the degraded hits of all questions, and note the recall before and after in the index.
+        """Return the degraded hits of all questions, and write the recall before and after into the index.
 
         Raises ConfigError if an answerable question has no gold page, and if the recall of the inner
         retriever is below the stated one.
@@ -70,9 +70,9 @@ class Degrade(Wrapping):
                 f"retrieve: kind 'degrade' needs gold pages, and {len(bare)} answerable questions have none"
                 f" ({named}): give them 'evidence' with a page"
             )
-        wide, kept = self._wider(index, gold)
+        wide, top_k = self._wider(index, gold)
         rows = [
-            _Row(question.id, pages, row[:kept], () if kept is None else row[kept:])
+            _Row(question.id, pages, row[:top_k], () if top_k is None else row[top_k:])
             for question, pages, row in zip(questions, gold, wide.search(index, questions), strict=True)
         ]
         measured = [row for row in rows if row.gold]
@@ -96,11 +96,11 @@ class Degrade(Wrapping):
     def _wider(self, index: Index, gold: Sequence[frozenset[Place]]) -> tuple[Retriever, int | None]:
         """Return the inner retriever with so many more hits that all hits with gold can be replaced, and its
         own number of hits, `None` for all."""
-        kept: int | None = getattr(self.retriever, "top_k", None)
-        if kept is None:
+        top_k: int | None = getattr(self.retriever, "top_k", None)
+        if top_k is None:
             return self.retriever, None
-        most = min(MOST_CHUNKS, kept + max((_touching(index, pages) for pages in gold), default=0))
-        return self.retriever.model_copy(update={"top_k": most}), kept
+        most = min(MOST_CHUNKS, top_k + max((_touching(index, pages) for pages in gold), default=0))
+        return self.retriever.model_copy(update={"top_k": most}), top_k
 
 
 def _touching(index: Index, pages: frozenset[Place]) -> int:
@@ -138,8 +138,8 @@ class _Row:
         """The hits that are left, with the next ones without gold in place of the others."""
         left = self._left(self.lost)
         others = [hit for hit in self.next if self.gold.isdisjoint(hit.chunk.places)]
-        made = [*left, *others[: len(self.best) - len(left)]]
-        return hits([(hit.chunk, hit.score) for hit in made])
+        replaced = [*left, *others[: len(self.best) - len(left)]]
+        return hits([(hit.chunk, hit.score) for hit in replaced])
 
     def _left(self, lost: set[Place]) -> list[Hit]:
         return [hit for hit in self.best if lost.isdisjoint(hit.chunk.places)]

@@ -80,14 +80,14 @@ class Describe(Wrapping):
         """Return the same hits with descriptions in place of pictures. Raises ModelError and Stopped.
 
         The pages are described at once, as far as the model takes several calls. Where one fails, the others
-        are waited for and kept, so that the next question on these pages does not pay for them.
+        are still finished and stored, so that the next question on these pages does not pay for them.
         """
-        made = self.describer(index)
+        describer = self.describer(index)
 
         async def words(chunk: Chunk) -> str | None:
             if chunk.image is None:
                 return None
-            return await made.description(chunk.image, _named(chunk), calls)
+            return await describer.description(chunk.image, _named(chunk), calls)
 
         found = await asyncio.gather(*(words(hit.chunk) for hit in candidates), return_exceptions=True)
         described = []
@@ -98,8 +98,8 @@ class Describe(Wrapping):
         return tuple(described)
 
     def describer(self, index: Index) -> Describer:
-        """What describes the pages of an index."""
-        return Describer(self.generate, self.prompt, index.kept)
+        """Return what describes the pages of an index."""
+        return Describer(self.generate, self.prompt, index.replies)
 
     def _in_words(self, chunk: Chunk, description: str | None) -> Chunk:
         """Return a chunk without its picture, and with the description if there is one."""

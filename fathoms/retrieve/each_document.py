@@ -106,15 +106,15 @@ class EachDocument(Wrapping):
     def _best(self, ranked: Sequence[Hit]) -> tuple[Hit, ...]:
         """Return at most `chunks` hits of each of the first `documents` documents."""
         taken: dict[str, int] = {}
-        kept: list[tuple[Chunk, float]] = []
+        best: list[tuple[Chunk, float]] = []
         for hit in ranked:
             name = hit.chunk.source
             if name not in taken and len(taken) == self.documents:
                 continue
             taken[name] = taken.get(name, 0) + 1
             if taken[name] <= self.chunks:
-                kept.append((hit.chunk, hit.score))
-        return hits(kept)
+                best.append((hit.chunk, hit.score))
+        return hits(best)
 
     def by_document(self, found: Sequence[Hit]) -> dict[str, tuple[Hit, ...]]:
         """Return the hits of each document, the document with the best hit first."""

@@ -113,13 +113,13 @@ class Expand(Wrapping):
         self, index: Index, question: Question, candidates: Sequence[Hit], calls: ModelCalls
     ) -> tuple[Hit, ...]:
         """Return the fused hits of the search texts of one question, and append a round for each text."""
-        made = await self._texts(question, calls)
-        searched = [question.model_copy(update={"text": text}) for text in made]
+        texts = await self._texts(question, calls)
+        searched = [question.model_copy(update={"text": text}) for text in texts]
         found = await await_in_thread(lambda: self._search(index, searched))
-        rankings = list(zip(made, found, strict=True))
-        if self.original or not made:
+        rankings = list(zip(texts, found, strict=True))
+        if self.original or not texts:
             rankings.insert(0, (question.text, tuple(candidates)))
-        number = len(calls.made)  # all texts come from one call, which belongs to the first round
+        number = len(calls.done)  # all texts come from one call, which belongs to the first round
         for at, (text, ranking) in enumerate(rankings):
             calls.rounds.append(Round(query=text, hits=ranking, calls=0 if at else number))
         rows = [row for _, row in rankings]
@@ -140,7 +140,7 @@ class Expand(Wrapping):
             raise type(error)(message, status=error.status, retry_after=error.retry_after) from error
         texts = search_texts(reply.text, self.queries)
         if not texts:
-            calls.made[-1] = call.model_copy(update={"unread": True})
+            calls.done[-1] = call.model_copy(update={"unread": True})
             happened("expansion-unread", level=logging.WARNING, reply=reply.text[:200])
         return tuple(text for text in texts if not (self.original and text == question.text))
 
@@ -198,7 +198,7 @@ def search_texts(reply: str, most: int) -> tuple[str, ...]:
         except (ValueError, RecursionError):
             found = None
         if found and all(isinstance(text, str) for text in found):
-            kept = (" ".join(text.split())[:_LONGEST] for text in found)
-            return tuple(dict.fromkeys(filter(None, kept)))[:most]
+            cleaned = (" ".join(text.split())[:_LONGEST] for text in found)
+            return tuple(dict.fromkeys(filter(None, cleaned)))[:most]
         at = reply.find("[", at + 1)
     return ()

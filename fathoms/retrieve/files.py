@@ -58,7 +58,7 @@ class Files(Retriever):
 
         Raises ConfigError for an office or web document, whose pages cannot be attached.
         """
-        made = {}
+        chunks = {}
         for document in index.documents:
             if document.path.suffix.lower() in OFFICE:
                 raise ConfigError(
@@ -70,9 +70,9 @@ class Files(Retriever):
             file = Attachment(
                 document=name, pages=pages, path=document.path, sha256=document.sha256, size=size
             )
-            made[name] = Chunk(id=f"{name}#file", document=name, pages=pages, modality="file", file=file)
+            chunks[name] = Chunk(id=f"{name}#file", document=name, pages=pages, modality="file", file=file)
         found = []
         for question in questions:
-            names = question.files if self.by == "question-files" and question.files else tuple(made)
-            found.append(hits([(made[name], 1.0) for name in dict.fromkeys(names) if name in made]))
+            names = question.files if self.by == "question-files" and question.files else tuple(chunks)
+            found.append(hits([(chunks[name], 1.0) for name in dict.fromkeys(names) if name in chunks]))
         return found

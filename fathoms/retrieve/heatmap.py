@@ -75,11 +75,11 @@ def _of_page(
     store: MultiVectors, row: int, patches: Patches | None, query: Floats, words: Words
 ) -> Heatmap | None:
     """Return the heatmap of one page and one question; `None` where there is none."""
-    asked = query[words.first : words.end]
-    if patches is None or not len(asked):
+    word_vectors = query[words.first : words.end]
+    if patches is None or not len(word_vectors):
         return None
     count = patches.columns * patches.rows
     page = store.page(row)[patches.first : patches.first + count]
     if len(page) != count or count > MOST_PATCHES:
         return None
-    return heatmap(asked, page, patches.columns, patches.rows)
+    return heatmap(word_vectors, page, patches.columns, patches.rows)

@@ -91,12 +91,12 @@ class LLMReranker(Component):
             nonlocal cut
             for number, passage in waiting:
                 try:
-                    kept = passage
+                    shown = passage
                     if room is not None:
                         fitted = partial(self._fitted, question, passage, room)
-                        kept = await calls.counted(self.generate, fitted)
-                    cut += kept != passage
-                    prompt = self.prompt_of(question, kept)
+                        shown = await calls.counted(self.generate, fitted)
+                    cut += shown != passage
+                    prompt = self.prompt_of(question, shown)
                     reply, _ = await calls.reply(self.generate, prompt, "rerank")
                     found[number] = reply.text
                 except (Exception, Stopped) as error:

@@ -27,8 +27,8 @@ RENDERER = ("pypdfium2", "pillow")
 
 @dataclass(frozen=True)
 class Keeping:
-    """How the vectors of pages are kept, and whether the mean vector of each page is kept beside them. The
-    fields are documented in `fathoms.retrieve.visual.Visual`."""
+    """How the vectors of pages are stored, and whether the mean vector of each page is stored too. The fields
+    are documented in `fathoms.retrieve.visual.Visual`."""
 
     precision: Format = "float32"
     pooling: float = 1.0
@@ -37,11 +37,10 @@ class Keeping:
 
     @property
     def key(self) -> tuple[str | float, ...]:
-        """What the stored vectors depend on; nothing if they are kept as they are, as earlier versions kept
-        all."""
+        """What the stored vectors depend on; empty where they are stored as the model gave them."""
         pooled = (self.pooling,) if self.pooling != 1 else ()
-        made = (self.store.made,) if self.store.made else ()
-        found = (*made, *pooled)
+        variant = (self.store.variant,) if self.store.variant else ()
+        found = (*variant, *pooled)
         return (self.precision, *found) if found or self.precision != "float32" else ()
 
 

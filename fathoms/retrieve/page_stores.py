@@ -36,7 +36,7 @@ class MappedStore(Component):
     kind: Literal["mapped"] = "mapped"
 
     @property
-    def made(self) -> str | None:
+    def variant(self) -> str | None:
         """What the files of the store depend on besides the vectors: nothing."""
         return None
 
@@ -81,7 +81,7 @@ class LanceStore(Component):
     """With an index, how many groups of vectors are compared; LanceDB decides if not given."""
 
     @property
-    def made(self) -> str | None:
+    def variant(self) -> str | None:
         """What the files of the store depend on besides the vectors."""
         return f"lancedb {self.index}"
 

@@ -124,16 +124,16 @@ class QuoteSearch(ShowsQuotes):
         """
         pool = index.build_once("the quotes of all questions", lambda: self._pool(questions))
         found: dict[str, list[tuple[Quote, float]]] = {}
-        for documents, asked in self._by_documents(questions).items():
+        for documents, group in self._by_documents(questions).items():
             pooled = [one for one in pool if self.within == "all" or one.quote.document in documents]
-            rows: list[list[tuple[_Pooled, float]]] = [[] for _ in asked]
+            rows: list[list[tuple[_Pooled, float]]] = [[] for _ in group]
             for part, retriever, number in self._parts(pooled):
                 deep = deeper(retriever, max(number, CANDIDATES))
-                ranked = deep.search(self._index(index, part, retriever), asked)
+                ranked = deep.search(self._index(index, part, retriever), group)
                 by_id = {_id(one): one for one in part}
                 for row, best in zip(rows, ranked, strict=True):
                     row += [(by_id[hit.chunk.id], hit.score) for hit in best[:number]]
-            for question, row in zip(asked, rows, strict=True):
+            for question, row in zip(group, rows, strict=True):
                 found[question.id] = list(_named(question, row))
         return [found[question.id] for question in questions]
 
@@ -181,14 +181,14 @@ class QuoteSearch(ShowsQuotes):
             yield pictures, self.for_pictures or self.retriever, self.pictures
 
     def _index(self, index: Index, part: Sequence[_Pooled], retriever: Retriever) -> Index:
-        """Return an index of these quotes, which is made once."""
+        """Return an index of these quotes, which is built once."""
         chunks = [
             Chunk(id=_id(one), document=one.quote.document, pages=(), text=_words(self, one.quote))
             for one in part
         ]
         name = fingerprint("quotes", retriever.needs, [(chunk.id, chunk.text) for chunk in chunks])
 
-        def made() -> Index:
+        def build() -> Index:
             vectors = None
             if retriever.needs == "vectors" and chunks:
                 assert index.embed_texts is not None
@@ -198,7 +198,7 @@ class QuoteSearch(ShowsQuotes):
                 index, documents=(), chunks=chunks, vectors=vectors, folder=folder, names=None, built={}
             )
 
-        return index.build_once(name, made)
+        return index.build_once(name, build)
 
     def _hits(self, index: Index, question: Question, row: Sequence[tuple[Quote, float]]) -> tuple[Hit, ...]:
         number = sum(quote.modality == "image" for quote, _ in row)

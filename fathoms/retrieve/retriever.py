@@ -54,16 +54,16 @@ class Index:
     loaded."""
     counts: Sequence[int] = ()
     built: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What retrievers have made of this index, such as that of BM25, by a key of their own."""
+    """What retrievers have built from this index, such as that of BM25, by a key of their own."""
     embed_texts: Callable[[Sequence[str]], Floats] | None = None
     """Maps texts that are no chunks of the index, and that a retriever ranks as if they were, to vectors."""
     lineage: str = ""
     """A hash of the names of the documents and of how they are read and split: the same after one of them has
     changed."""
-    kept: ReplyCache | None = None
-    """The replies that are made once and used by every run, such as descriptions of pictures."""
+    replies: ReplyCache | None = None
+    """The cache of replies that every run uses, such as descriptions of pictures."""
     notes: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What retrievers note of a search for the manifest of the run, by a name."""
+    """What retrievers report of a search for the manifest of the run, by a name."""
     fitted: Callable[[Path, int], Path] = field(default=lambda path, number: path, compare=False, repr=False)
     """Makes a picture that the model is shown small enough for a request with so many pictures, and returns
     the path of the file to send."""
@@ -72,7 +72,7 @@ class Index:
 
     @property
     def by_id(self) -> Mapping[str, Document]:
-        """The documents by their ids; each is loaded when it is asked for."""
+        """The documents by their ids; each is loaded when it is first used."""
         return self.build_once("documents by id", lambda: _ById(self.documents, self.names))
 
     def positions(self, document: str) -> Sequence[int]:

@@ -35,7 +35,7 @@ _OPTIONS = ("precision", "pooling", "candidates", "store")
 """The options for pages with many vectors."""
 _HEATMAPS = 10
 """The first pages of a question get a heatmap at most; a run that only searches keeps many more pages."""
-_ASKED = "texts and vectors of the last questions"
+_LAST_QUESTIONS = "texts and vectors of the last questions"
 """The key in `Index.built` under which a search keeps them for the heatmaps, because a run that only searches
 embeds questions again each time."""
 Ranked = Sequence[tuple[tuple[int, int], float]]
@@ -196,7 +196,7 @@ class Visual(TextQuery):
         if pages.store is None or not texts:
             return [[] for _ in texts]
         queries = pages.embed(texts)
-        index.built[_ASKED] = texts, queries
+        index.built[_LAST_QUESTIONS] = texts, queries
         return self._best(pages, queries)
 
     def _best(self, pages: PageSearch, queries: Sequence[Vectors]) -> list[Found]:
@@ -249,13 +249,13 @@ class Visual(TextQuery):
             return list(found)
         first = [[place for place, _ in row[:_HEATMAPS]] for row in ranked]
         pages, texts = _pages_of(index), self.queries(questions)
-        asked, queries = index.built.pop(_ASKED, (None, []))
-        if asked != texts:
+        last_texts, queries = index.built.pop(_LAST_QUESTIONS, (None, []))
+        if last_texts != texts:
             queries = pages.embed(texts)
-        made = heatmaps_of(pages, index.documents, texts, queries, first)
+        heatmaps = heatmaps_of(pages, index.documents, texts, queries, first)
         return [
             tuple(hit.model_copy(update={"heatmap": one}) for hit, one in zip_longest(row, maps))
-            for row, maps in zip(found, made, strict=True)
+            for row, maps in zip(found, heatmaps, strict=True)
         ]
 
     def _unit(self, index: Index, row: int) -> Chunk:

@@ -38,24 +38,24 @@ class WholeDocument(Retriever):
             question.files if self.by == "question-files" and question.files else tuple(documents)
             for question in questions
         ]
-        made = {
+        by_name = {
             name: self._chunk(documents[name])
             for name in dict.fromkeys(chain.from_iterable(wanted))
             if name in documents
         }
-        rows = [[made[name] for name in dict.fromkeys(names) if name in made] for names in wanted]
+        rows = [[by_name[name] for name in dict.fromkeys(names) if name in by_name] for names in wanted]
         return [hits([(chunk, 1.0) for chunk in chunks if chunk.text.strip()]) for chunks in rows]
 
     def _chunk(self, document: Document) -> Chunk:
         """The text of a document as a chunk."""
         text = document.text
-        kept = text[: self.max_chars]
+        shown = text[: self.max_chars]
         return Chunk(
             id=f"{document.id}#all",
             document=document.id,
-            pages=_pages(document, len(kept)),
-            text=kept,
-            dropped=len(text) - len(kept),
+            pages=_pages(document, len(shown)),
+            text=shown,
+            dropped=len(text) - len(shown),
         )
 
 

@@ -46,14 +46,14 @@ def without_gold(
     """
     gold = [_Gold.of(question, index.by_id, answering=answering) for question in questions]
     found: dict[int, Distracting] = {}
-    asked, k = list(range(len(questions))) if number else [], min(number + _FURTHER, MOST_CHUNKS)
-    while asked:
-        rows = deeper(retriever, k).search(index, [questions[at] for at in asked])
-        for at, row in zip(asked, rows, strict=True):
-            kept = gold[at].others(row, number)
-            if len(kept.hits) == number or len(row) < k or k == MOST_CHUNKS:
-                found[at] = kept
-        asked, k = [at for at in asked if at not in found], min(4 * k, MOST_CHUNKS)
+    remaining, k = list(range(len(questions))) if number else [], min(number + _FURTHER, MOST_CHUNKS)
+    while remaining:
+        rows = deeper(retriever, k).search(index, [questions[at] for at in remaining])
+        for at, row in zip(remaining, rows, strict=True):
+            distracting = gold[at].others(row, number)
+            if len(distracting.hits) == number or len(row) < k or k == MOST_CHUNKS:
+                found[at] = distracting
+        remaining, k = [at for at in remaining if at not in found], min(4 * k, MOST_CHUNKS)
     return [found.get(at, Distracting((), 0)) for at in range(len(questions))]
 
 
@@ -95,18 +95,18 @@ class _Gold:
 
     def others(self, row: Sequence[Hit], number: int) -> Distracting:
         """Return the first `number` items of a ranking that hold no gold."""
-        kept: list[Hit] = []
+        hits: list[Hit] = []
         answering = 0
         for hit in row:
-            if len(kept) == number:
+            if len(hits) == number:
                 break
             if self._is_on_gold_page(hit.chunk):
                 continue
             if self.answers and _says(hit.chunk.text, self.answers):
                 answering += 1
                 continue
-            kept.append(hit)
-        return Distracting(tuple(kept), answering)
+            hits.append(hit)
+        return Distracting(tuple(hits), answering)
 
     def _is_on_gold_page(self, chunk: Chunk) -> bool:
         """Return whether a chunk touches a gold page, or may do so because one of both is not known."""

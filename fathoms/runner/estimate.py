@@ -107,7 +107,7 @@ def estimate(packed: PackedQuestion, shared: SharedReplies | None = None) -> Est
     answering = _answering(packed)
     if not answering.requests:
         return {}
-    shared = shared or SharedReplies(packed.ingested.index.kept)
+    shared = shared or SharedReplies(packed.ingested.index.replies)
     refined = refining(packed.ingested.retriever, packed.question, packed.retrieved, shared)
     return {"answer": answering, **refined}
 

@@ -233,11 +233,11 @@ def _estimated(
     )
     if isinstance(prepared, Searching):  # with a model that helps to retrieve
         rows = prepared.search(questions) if questions else []
-        pairs, shared = zip(questions, rows, strict=True), SharedReplies(prepared.index.kept)
+        pairs, shared = zip(questions, rows, strict=True), SharedReplies(prepared.index.replies)
         return added(refining(stages.retrieve, question, hits, shared) for question, hits in pairs), None, {}
     assert isinstance(prepared, Ingested)
     found = prepared.retrieve(questions, corpus.select()) if questions else {}
-    shared = SharedReplies(prepared.index.kept)
+    shared = SharedReplies(prepared.index.replies)
     estimates: Estimates = {}
     records: list[Record] = []
     for item in questions:

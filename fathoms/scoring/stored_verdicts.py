@@ -64,7 +64,7 @@ class StoredVerdicts:
         records = list(self._run.records.read(entry for entries in questions for entry in entries))
         bench = Bench(self._judge, self._journal, Caller(), Spending(limit=-1))
         judged = read_stored(bench, self._metrics, records)
-        if judged is None or any(asked.image for asked in judged.verdicts):
+        if judged is None or any(judgement.image for judgement in judged.verdicts):
             return None
         return judged
 

@@ -60,8 +60,8 @@ def mean_of_these(scores: Array, weights: Array, alpha: float = 0.05) -> tuple[f
         count, total, squares = count + 1, total + float(score), squares + float(score) ** 2
         mean = (0.5 + total) / (count + 1)
         variance = (_PRIOR_VARIANCE + squares - 2 * mean * total + count * mean**2) / (count + 1)
-    kept = figures[possible]
-    if not len(kept):  # excluded by a step of the grid at most
+    remaining = figures[possible]
+    if not len(remaining):  # excluded by a step of the grid at most
         return low, high
     step = 1 / _STEPS
-    return max(low, float(kept[0]) - step), min(high, float(kept[-1]) + step)
+    return max(low, float(remaining[0]) - step), min(high, float(remaining[-1]) + step)

@@ -82,14 +82,14 @@ def loss(before: Sequence[tuple[int, int]], tonight: Sequence[tuple[int, int]], 
     """Judge tonight's answers: for each question, how many answers of how many are right, in the baseline and
     tonight. Questions without answers on both sides count neither way. `checks` metrics share the level."""
     level = LEVEL / checks
-    asked = [
+    answered = [
         place for place, pair in enumerate(zip(before, tonight, strict=True)) if pair[0][1] and pair[1][1]
     ]
-    right = tuple(place for place in asked if 2 * before[place][0] > before[place][1])
+    right = tuple(place for place in answered if 2 * before[place][0] > before[place][1])
     lost = tuple(place for place in right if 2 * tonight[place][0] <= tonight[place][1])
-    base = [before[place] for place in asked]
-    p = _p_of(base, [tonight[place] for place in asked])
-    sizes = [tonight[place][1] for place in asked]
+    base = [before[place] for place in answered]
+    p = _p_of(base, [tonight[place] for place in answered])
+    sizes = [tonight[place][1] for place in answered]
     needed = _needed(base, sizes, level)
     repeats = None
     for times in REPEATS:
@@ -123,10 +123,10 @@ def _p_of(before: Sequence[tuple[int, int]], tonight: Sequence[tuple[int, int]])
     """Return the p value of one night."""
     counts: dict[Kind, Array] = {}
     seen = 0
-    for (hits, of), (now, asked) in zip(before, tonight, strict=True):
-        row = counts.setdefault((of, asked), np.zeros((1, of + asked + 1)))
+    for (hits, of), (now, size) in zip(before, tonight, strict=True):
+        row = counts.setdefault((of, size), np.zeros((1, of + size + 1)))
         row[0, hits + now] += 1
-        seen += int(weights(of, asked)[0][hits + now, now])
+        seen += int(weights(of, size)[0][hits + now, now])
     return float(p_values(counts, np.array([seen]))[0]) if seen else 1.0
 
 
@@ -147,15 +147,15 @@ def p_values(counts: Mapping[Kind, Array], seen: NDArray[np.int64]) -> Array:
 
 
 @cache
-def weights(of: int, asked: int) -> tuple[NDArray[np.int64], Array]:
+def weights(of: int, tonight: int) -> tuple[NDArray[np.int64], Array]:
     """Return the weight of a question with so many answers in the baseline and tonight, by its right answers
     in all and tonight, 0 where it is not lost, and the chance of so many tonight if nothing has changed."""
-    whole, now = np.indices((of + asked + 1, asked + 1))
-    chance = hypergeom.pmf(now, of + asked, whole, asked)
+    whole, now = np.indices((of + tonight + 1, tonight + 1))
+    chance = hypergeom.pmf(now, of + tonight, whole, tonight)
     hits = np.clip(whole - now, 0, of)
-    same = betaln(PRIOR + whole, PRIOR + of + asked - whole)
+    same = betaln(PRIOR + whole, PRIOR + of + tonight - whole)
     once = betaln(PRIOR + hits, PRIOR + of - hits)
-    broken = STILL_RIGHT**now * (1 - STILL_RIGHT) ** (asked - now)
+    broken = STILL_RIGHT**now * (1 - STILL_RIGHT) ** (tonight - now)
     logarithm = np.log(1 - BROKEN + BROKEN * np.exp(once - same) * broken)
-    lost = (hits == whole - now) & (2 * hits > of) & (2 * now <= asked)
+    lost = (hits == whole - now) & (2 * hits > of) & (2 * now <= tonight)
     return np.where(lost, np.maximum(1, np.rint(_UNIT * logarithm)), 0).astype(np.int64), chance

@@ -24,7 +24,7 @@ FEWEST_IN_STRATUM = 8
 PSEUDO = 0.25
 """How many pseudo-answers at 0, and how many at 1, smooth the variance of people's values; and how many
 differences of the usual size are added to those between people and the judge."""
-KEPT = 1.25
+LEAST_LEFT = 1.25
 """How many squared differences of the usual size are left, at least, of the sum of squared deviations of the
 judge's values of the labelled answers, each times 1 - lambda."""
 _TINY = 1e-9
@@ -111,7 +111,7 @@ def prediction_powered_mean(
     sizes = np.array([one.n for one in sums])
     scale, n = np.asarray(weights, dtype=float) ** 2, int(sizes.sum())
     usual = usual_square(strata) * sizes / n
-    tuned = _weight(sums, scale, float(np.dot(scale, KEPT * usual / sizes**2)))
+    tuned = _weight(sums, scale, float(np.dot(scale, LEAST_LEFT * usual / sizes**2)))
     means = [one.people + tuned * (one.unlabelled - one.judge) for one in sums]
     mean = min(max(float(np.dot(weights, means)), 0.0), 1.0)
 
@@ -195,10 +195,10 @@ class _Sums(NamedTuple):
         )
 
 
-def _weight(sums: Sequence[_Sums], scale: Array, kept: float) -> float:
+def _weight(sums: Sequence[_Sums], scale: Array, least: float) -> float:
     """Return the lambda in [0, 1] with the smallest variance of the mean, of those for which (1 - lambda)^2
-    times the variance of the judge's mean over labelled answers is at least `kept`. Return 0 where fewer than
-    two answers of a stratum have no label."""
+    times the variance of the judge's mean over labelled answers is at least `least`. Return 0 where fewer
+    than two answers of a stratum have no label."""
     if any(one.others < 2 for one in sums):
         return 0.0
     top = bottom = labelled = 0.0
@@ -208,7 +208,7 @@ def _weight(sums: Sequence[_Sums], scale: Array, kept: float) -> float:
         labelled += share * one.judge_variance / one.n
     if labelled <= _TINY**2:
         return 0.0
-    return max(min(top / bottom, 1 - math.sqrt(kept / labelled)), 0.0)
+    return max(min(top / bottom, 1 - math.sqrt(least / labelled)), 0.0)
 
 
 def usual_square(strata: Sequence[Labelled]) -> float:

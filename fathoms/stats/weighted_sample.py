@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathoms.stats.intervals import CONFIDENCE, normal_quantile, score_interval
-from fathoms.stats.prediction_powered import KEPT, PSEUDO, PredictionPowered, usual_square
+from fathoms.stats.prediction_powered import LEAST_LEFT, PSEUDO, PredictionPowered, usual_square
 
 Array = NDArray[np.float64]
 UNIFORM = 0.3
@@ -88,8 +88,8 @@ def weighted_mean(
     parts = [_Part.of(one, usual, one.people.size / labels) for one in strata]
     scale = np.asarray(weights, dtype=float) ** 2
     both, judged = (float(scale @ [getattr(one, name) for one in parts]) for name in ("both", "judged"))
-    kept = KEPT * float(scale @ [one.error for one in parts])
-    tuned = 0.0 if judged <= _TINY else max(min(both / judged, 1 - math.sqrt(kept / judged)), 0.0)
+    least = LEAST_LEFT * float(scale @ [one.error for one in parts])
+    tuned = 0.0 if judged <= _TINY else max(min(both / judged, 1 - math.sqrt(least / judged)), 0.0)
     mean = float(np.dot(weights, [one.people + tuned * one.shift for one in parts]))
     alone = float(scale @ [one.squares + one.more + one.between for one in parts])
     found = alone + tuned * (tuned * judged - 2 * both)

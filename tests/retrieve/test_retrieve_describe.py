@@ -181,7 +181,7 @@ def test_a_description_is_estimated_once_and_not_where_it_is_kept(seer: Seer, tm
     def estimated() -> Estimates:
         with closing(Cache(tmp_path / "cache")) as cache:
             ingested = made.prepare({"varn.pdf": tmp_path / "varn.pdf"}, cache)
-            hits, once = ingested.retrieve(QUESTIONS), SharedReplies(ingested.index.kept)
+            hits, once = ingested.retrieve(QUESTIONS), SharedReplies(ingested.index.replies)
             packed = [PackedQuestion(ingested, each, hits[each.id]) for each in QUESTIONS]
             return repeated(added(estimate(each, once) for each in packed), 3)
 

@@ -31,7 +31,7 @@ def expanded(
     calls = ModelCalls(Caller())
     (candidates,) = retriever.search(index, [question])
     found = asyncio.run(retriever.refine(index, question, candidates, calls))
-    return found, calls.rounds, calls.made
+    return found, calls.rounds, calls.done
 
 
 def test_the_rankings_of_all_texts_are_fused(make, ask) -> None:
@@ -132,7 +132,7 @@ def test_a_real_model_rewrites_a_question(make, ask, smollm) -> None:
     (candidates,) = retriever.search(index, [question])
     found = asyncio.run(retriever.refine(index, question, candidates, calls))
     assert found[0].chunk.id == "c1"
-    assert [(call.purpose, call.unread) for call in calls.made] == [("expand", False)]
-    assert calls.made[0].usage.completion_tokens
+    assert [(call.purpose, call.unread) for call in calls.done] == [("expand", False)]
+    assert calls.done[0].usage.completion_tokens
     assert 2 <= len(calls.rounds) <= 3, json.dumps([one.query for one in calls.rounds])
     assert calls.rounds[0].query == question.text

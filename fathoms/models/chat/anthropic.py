@@ -110,11 +110,11 @@ class AnthropicLLM(Closed):
 
     async def upload(self, file: Attachment, key: str) -> Upload:
         """Upload a file to Anthropic, which keeps it for 24 hours."""
-        kept = await self.client(key).files.upload(
+        uploaded = await self.client(key).files.upload(
             file=(file_name(file), file_bytes(file), PDF), expires_in_seconds=KEEP_SECONDS
         )
-        ends = kept.expires_at
-        return Upload(kept.id, ends.timestamp() if ends else time.time() + KEEP_SECONDS)
+        ends = uploaded.expires_at
+        return Upload(uploaded.id, ends.timestamp() if ends else time.time() + KEEP_SECONDS)
 
     def fault(self, error: Exception) -> Fault:
         """Extract status, code and message from an exception of Anthropic's SDK."""
@@ -164,8 +164,8 @@ def _block(piece: TextPart | ImagePart | FilePart, uploads: dict[str, Upload]) -
     if isinstance(piece, ImagePart):
         data, kind = as_base64(piece.image), image_type(piece.image)
         return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": data}}
-    if kept := uploads.get(piece.file.sha256):
-        source = {"type": "file", "file_id": kept.reference}
+    if upload := uploads.get(piece.file.sha256):
+        source = {"type": "file", "file_id": upload.reference}
     else:
         source = {"type": "base64", "media_type": PDF, "data": as_base64(piece.file)}
     return {"type": "document", "source": source, "title": piece.file.document}

@@ -148,10 +148,10 @@ def with_choice_p(reply: Reply, form: Form) -> Reply:
     found = dict.fromkeys(form.choices, 0.0)
     for token, p in (reply.choice_p or {}).items():
         word = token.strip().lower()
-        begun = [choice for choice in form.choices if word and choice.startswith(word)]
-        if len(begun) > 1:
+        matching = [choice for choice in form.choices if word and choice.startswith(word)]
+        if len(matching) > 1:
             return reply.model_copy(update={"choice_p": None})
-        for choice in begun:
+        for choice in matching:
             found[choice] += p
     total = sum(found.values())
     shares = {choice: p / total for choice, p in found.items()} if total else None

@@ -259,7 +259,7 @@ class _Engine:
         """
         import httpx
 
-        kept, self._context = self._context, None
+        previous, self._context = self._context, None
         connection = await asyncio.to_thread(self._connection)
         try:
             async with httpx.AsyncClient(**connection) as client:
@@ -277,7 +277,7 @@ class _Engine:
                 context = _common(whole, await tokens(text[: _question_starts(text, messages)]))
                 if not 2 <= len(context) < len(whole) < self._n_ctx:
                     return False  # a prompt that is too long is refused by the request itself
-                for known in (kept == context, False):
+                for known in (previous == context, False):
                     if not known:
                         await post("/completion", prompt=context[:-1], n_predict=0, cache_prompt=False)
                     last = await post("/completion", prompt=context, n_predict=0, cache_prompt=True)

@@ -136,20 +136,20 @@ class GoogleLLM(Closed):
     async def upload(self, file: Attachment, key: str) -> Upload:
         """Upload a file to Google, which keeps it for two days, and wait until it is processed."""
         files = self.client(key).aio.files
-        kept = await files.upload(
+        uploaded = await files.upload(
             file=io.BytesIO(file_bytes(file)),
             config={"mime_type": PDF, "display_name": file.document},
         )
         ends = time.monotonic() + self.request_timeout
-        while (state := part(kept, "state", "value")) == "PROCESSING" and time.monotonic() < ends:
+        while (state := part(uploaded, "state", "value")) == "PROCESSING" and time.monotonic() < ends:
             await asyncio.sleep(_POLL_SECONDS)
-            kept = await files.get(name=kept.name or "")
-        if state != "ACTIVE" or kept.uri is None:
+            uploaded = await files.get(name=uploaded.name or "")
+        if state != "ACTIVE" or uploaded.uri is None:
             raise ModelError(
                 f"{self.address} did not finish processing '{file.document}' (its state is {state})"
             )
-        over = kept.expiration_time
-        return Upload(kept.uri, over.timestamp() if over else time.time() + KEEP_SECONDS)
+        over = uploaded.expiration_time
+        return Upload(uploaded.uri, over.timestamp() if over else time.time() + KEEP_SECONDS)
 
     def fault(self, error: Exception) -> Fault:
         """Extract status, code and message from an exception of Google's SDK.
@@ -201,8 +201,8 @@ def _part(piece: TextPart | ImagePart | FilePart, uploads: dict[str, Upload]) ->
         return types.Part.from_text(text=piece.text)
     if isinstance(piece, ImagePart):
         return types.Part.from_bytes(data=file_bytes(piece.image), mime_type=image_type(piece.image))
-    if kept := uploads.get(piece.file.sha256):
-        return types.Part.from_uri(file_uri=kept.reference, mime_type=PDF)
+    if upload := uploads.get(piece.file.sha256):
+        return types.Part.from_uri(file_uri=upload.reference, mime_type=PDF)
     return types.Part.from_bytes(data=file_bytes(piece.file), mime_type=PDF)
 
 

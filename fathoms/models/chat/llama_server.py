@@ -44,9 +44,9 @@ class OwnServer:
 
 def start(settings: Settings, key: str) -> Any:
     """Load the model and start its server; raises MissingExtraError or ModelError."""
-    made = library()
+    package = library()
     try:
-        server = made.Server(_parameters(made, settings, key))
+        server = package.Server(_parameters(package, settings, key))
     except RuntimeError as error:
         files = settings.model if settings.projector is None else f"{settings.model} or {settings.projector}"
         raise ModelError(
@@ -82,21 +82,23 @@ def library() -> Any:
     return xllamacpp
 
 
-def _parameters(made_by: Any, settings: Settings, key: str) -> Any:
+def _parameters(package: Any, settings: Settings, key: str) -> Any:
     """Return llama.cpp's parameters: no log, a free loopback port, and no cache of old prompts."""
-    made = made_by.CommonParams()
-    made.model.path = settings.model
+    parameters = package.CommonParams()
+    parameters.model.path = settings.model
     if settings.projector is not None:
-        made.mmproj.path = settings.projector
-    made.n_ctx = settings.n_ctx
-    made.n_parallel = 1
-    made.n_batch = made.n_ubatch = _BATCH
-    made.cpuparams.n_threads = made.cpuparams_batch.n_threads = settings.threads
-    made.hostnames = ["127.0.0.1"]
-    made.port = 0
-    made.api_keys = [key]
-    made.verbosity = 0
-    made.ui = False
-    made.fit_params = False  # skips a search for settings that fit a GPU, which takes a second at every start
-    made.cache_ram_mib = 0  # the default keeps up to 8 GB of old prompts in memory
-    return made
+        parameters.mmproj.path = settings.projector
+    parameters.n_ctx = settings.n_ctx
+    parameters.n_parallel = 1
+    parameters.n_batch = parameters.n_ubatch = _BATCH
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = settings.threads
+    parameters.hostnames = ["127.0.0.1"]
+    parameters.port = 0
+    parameters.api_keys = [key]
+    parameters.verbosity = 0
+    parameters.ui = False
+    parameters.fit_params = (
+        False  # skips a search for settings that fit a GPU, which takes a second at every start
+    )
+    parameters.cache_ram_mib = 0  # the default keeps up to 8 GB of old prompts in memory
+    return parameters

@@ -58,7 +58,7 @@ class _FromLlamaIndex(Component):
         """Return a mask that hides the secrets in the options."""
         return Mask(secret_values(self.options))
 
-    def _made(self, scope: object = None) -> Any:
+    def _client(self, scope: object = None) -> Any:
         """Return the client, created once per `scope`."""
         options = {**({"model": self.model} if self.model else {}), **self.options}
         return _make(self.target, json.dumps(options, sort_keys=True), scope)
@@ -84,7 +84,7 @@ class LlamaIndexLLM(ChatComponent, _FromLlamaIndex):
 
     async def reply(self, prompt: Prompt) -> Reply:
         """Send the prompt and return the reply; every exception of the client is raised as ModelError."""
-        client = self._made(asyncio.get_running_loop())
+        client = self._client(asyncio.get_running_loop())
         return await chat(client, prompt, self.target, self._mask())
 
 
@@ -101,7 +101,7 @@ class LlamaIndexEmbedder(_FromLlamaIndex, TextEmbedder):
         then."""
 
         def ask(sent: list[str]) -> Any:
-            client, mask = self._made(), self._mask()
+            client, mask = self._client(), self._mask()
             return embeddings(client, "get_text_embedding_batch", sent, self.target, mask)
 
         return unit_rows(texts, ask, self.target)
@@ -111,7 +111,7 @@ class LlamaIndexEmbedder(_FromLlamaIndex, TextEmbedder):
         documents."""
 
         def ask(sent: list[str]) -> Any:
-            client, mask = self._made(), self._mask()
+            client, mask = self._client(), self._mask()
             return [embeddings(client, "get_query_embedding", text, self.target, mask) for text in sent]
 
         return unit_rows(texts, ask, self.target)

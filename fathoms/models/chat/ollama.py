@@ -123,9 +123,9 @@ class _FromOllama(Component):
             shown = answer.json()
         except ValueError:
             shown = None
-        told = shown.get("error") if isinstance(shown, dict) else None
-        if answer.status != 200 or told:
-            said = f": {quoted(str(told))}" if isinstance(told, str) else ""
+        reported = shown.get("error") if isinstance(shown, dict) else None
+        if answer.status != 200 or reported:
+            said = f": {quoted(str(reported))}" if isinstance(reported, str) else ""
             raise ServerError(
                 f"the Ollama server at {self.address} failed, with status {answer.status}{said}"
             )
@@ -138,8 +138,8 @@ class _FromOllama(Component):
     def _require_context(self, shown: dict[str, Any], n_ctx: int | None) -> None:
         """Raise ConfigError if `n_ctx` exceeds the context of the model, which the server would reduce
         silently."""
-        told = shown.get("model_info")
-        found = told if isinstance(told, dict) else {}
+        info = shown.get("model_info")
+        found = info if isinstance(info, dict) else {}
         lengths = [n for key, n in found.items() if key.endswith(".context_length") and isinstance(n, int)]
         if n_ctx is not None and lengths and n_ctx > lengths[0]:
             raise ConfigError(f"n_ctx is {n_ctx}, the longest context of {self.model} is {lengths[0]}")
@@ -310,8 +310,8 @@ def server_address() -> str:
     The variable has the form `[SCHEME://][HOST][:PORT][/PATH]`. Raises ConfigError if its value is not valid;
     the message does not repeat the value, which may contain a password.
     """
-    told = os.environ.get("OLLAMA_HOST", "").strip(" \t\"'")
-    scheme, separator, rest = told.rpartition("://")
+    setting = os.environ.get("OLLAMA_HOST", "").strip(" \t\"'")
+    scheme, separator, rest = setting.rpartition("://")
     place, slash, path = rest.partition("/")
     if not separator and not re.search(r":[^\]]*$", place):
         place += ":11434"
@@ -326,8 +326,8 @@ def server_address() -> str:
 def server_version(address: str) -> str | None:
     """Return the version of the Ollama server at an address, `None` if none answers."""
     with suppress(ModelError, ValueError, KeyError, TypeError):
-        told = fetch("GET", f"{address}/api/version", seconds=_CHECK_SECONDS).json()["version"]
-        return told[:_LONGEST_DIGEST] if isinstance(told, str) else None
+        version = fetch("GET", f"{address}/api/version", seconds=_CHECK_SECONDS).json()["version"]
+        return version[:_LONGEST_DIGEST] if isinstance(version, str) else None
     return None
 
 
@@ -339,8 +339,8 @@ def server_models(address: str) -> list[str]:
 def _models(address: str) -> list[dict[str, Any]]:
     """Return the server's entries of its models; empty if it does not answer."""
     with suppress(ModelError, ValueError, KeyError, TypeError):
-        told = fetch("GET", f"{address}/api/tags", seconds=_CHECK_SECONDS).json()["models"]
-        return [model for model in told if isinstance(model, dict)]
+        entries = fetch("GET", f"{address}/api/tags", seconds=_CHECK_SECONDS).json()["models"]
+        return [model for model in entries if isinstance(model, dict)]
     return []
 
 
@@ -381,7 +381,7 @@ def _embedding_client(settings: str, timeout: float) -> Any:
     import httpx
 
     target = "llama_index.embeddings.ollama:OllamaEmbedding"
-    made = _import(target, "llama-index-embeddings-ollama")
+    client_class = _import(target, "llama-index-embeddings-ollama")
     options = {
         "timeout": timeout,
         "limits": httpx.Limits(max_keepalive_connections=0),
@@ -389,7 +389,7 @@ def _embedding_client(settings: str, timeout: float) -> Any:
         "event_hooks": {"response": [hook()]},
         "follow_redirects": False,
     }
-    return made(**json.loads(settings), client_kwargs=options)
+    return client_class(**json.loads(settings), client_kwargs=options)
 
 
 def _import(target: str, package: str) -> Any:

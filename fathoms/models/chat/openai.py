@@ -106,12 +106,12 @@ class OpenAILLM(Closed):
 
     async def upload(self, file: Attachment, key: str) -> Upload:
         """Upload a file to OpenAI, which keeps it for 24 hours."""
-        kept = await self.client(key).files.create(
+        uploaded = await self.client(key).files.create(
             file=(file_name(file), file_bytes(file), PDF),
             purpose="user_data",
             expires_after={"anchor": "created_at", "seconds": KEEP_SECONDS},
         )
-        return Upload(kept.id, kept.expires_at or time.time() + KEEP_SECONDS)
+        return Upload(uploaded.id, uploaded.expires_at or time.time() + KEEP_SECONDS)
 
     def fault(self, error: Exception) -> Fault:
         """Extract status, code and message from an exception of OpenAI's SDK."""

@@ -253,10 +253,10 @@ class OpenAICompatibleEmbedder(FromServer, TextEmbedder):
         mask = Mask(self.sender().secrets)
 
         def ask(sent: list[str]) -> Any:
-            asked, prefixed = _embedding_client(settings), [prefix + text for text in sent]
+            client, prefixed = _embedding_client(settings), [prefix + text for text in sent]
             seconds = self.request_timeout * math.ceil(len(sent) / self.batch_size)
             return embeddings(
-                asked, "get_text_embedding_batch", prefixed, self.base_url, mask, seconds=seconds
+                client, "get_text_embedding_batch", prefixed, self.base_url, mask, seconds=seconds
             )
 
         return unit_rows(texts, ask, self.base_url)
@@ -265,8 +265,8 @@ class OpenAICompatibleEmbedder(FromServer, TextEmbedder):
 @lru_cache(maxsize=8)
 def _embedding_client(settings: str) -> Any:
     """Create LlamaIndex's embedding client with these settings (JSON)."""
-    made = _import(_EMBEDDING, "llama-index-embeddings-openai-like")
-    return made(**json.loads(settings), http_client=shared_client())
+    client_class = _import(_EMBEDDING, "llama-index-embeddings-openai-like")
+    return client_class(**json.loads(settings), http_client=shared_client())
 
 
 def _import(target: str, package: str) -> Any:

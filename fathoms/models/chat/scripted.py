@@ -89,27 +89,27 @@ class ScriptedModel(ChatComponent):
         """Return the scripted reply after `latency` seconds; raises ModelError if `fail_on` matches."""
         started = time.perf_counter()
         await asyncio.sleep(self.latency)
-        asked = prompt.messages[-1].text
-        failure = _first(self.fail_on, asked)
+        text = prompt.messages[-1].text
+        failure = _first(self.fail_on, text)
         if failure is not None:
             raise ModelError(failure)
         reply = self._seen(prompt.messages[-1])
-        reply = _first(self.replies, asked) if reply is None else reply
-        reply = self._by_pattern(asked) if reply is None else reply
+        reply = _first(self.replies, text) if reply is None else reply
+        reply = self._by_pattern(text) if reply is None else reply
         said = (prompt.context if self.echo else self.default) if reply is None else reply
         words = said.split(" ")
-        kept = words[: self.max_tokens]
+        reply_words = words[: self.max_tokens]
         return Reply(
-            text=" ".join(kept),
-            stop_reason="stop" if len(kept) == len(words) else "length",
-            usage=Usage(prompt_tokens=self.count_tokens(prompt.messages), completion_tokens=len(kept)),
+            text=" ".join(reply_words),
+            stop_reason="stop" if len(reply_words) == len(words) else "length",
+            usage=Usage(prompt_tokens=self.count_tokens(prompt.messages), completion_tokens=len(reply_words)),
             latency=time.perf_counter() - started,
         )
 
-    def _by_pattern(self, asked: str) -> str | None:
+    def _by_pattern(self, text: str) -> str | None:
         """Return the reply of the first regular expression that is found in a text, `None` if none is."""
         for pattern, reply in self.patterns.items():
-            if (found := re.search(pattern, asked, re.DOTALL)) is not None:
+            if (found := re.search(pattern, text, re.DOTALL)) is not None:
                 return found.expand(reply)
         return None
 

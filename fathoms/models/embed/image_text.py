@@ -41,10 +41,10 @@ class ImageTextEmbedder(HubPageModel):
 
         if self._model()[0].model.config.model_type in _PADDED:
             options["processing_kwargs"] = {"text": {"padding": "max_length"}}
-        made = encode(
+        vectors = encode(
             inputs, batch_size=len(inputs), show_progress_bar=False, convert_to_numpy=True, **options
         )
-        return list(normalised(np.asarray(made, dtype=np.float32))[:, None, :])
+        return list(normalised(np.asarray(vectors, dtype=np.float32))[:, None, :])
 
     def _model(self) -> Any:
         """Return the loaded model; the first call loads it."""

@@ -100,7 +100,7 @@ class _Word(NamedTuple):
 @lru_cache(maxsize=1 << 16)
 def _hashed(word: str) -> _Word:
     """Hash a word and its character n-grams."""
-    marked = f"<{word[:_LONGEST]}>"
-    grams = [marked[at : at + size] for size in _GRAMS for at in range(len(marked) - size + 1)]
+    bounded = f"<{word[:_LONGEST]}>"
+    grams = [bounded[at : at + size] for size in _GRAMS for at in range(len(bounded) - size + 1)]
     hashes = array("I", [zlib.crc32(gram.encode()) for gram in (word, *grams)])
     return _Word(word.encode(), zlib.crc32(f"{word} ".encode()), hashes)

@@ -43,10 +43,10 @@ class MultiVectorEmbedder(HubPageModel):
         """Embed one batch with a method of the loaded model."""
         import numpy as np
 
-        made = encode(
+        matrices = encode(
             inputs, batch_size=len(inputs), show_progress_bar=False, convert_to_numpy=True, **options
         )
-        return [np.asarray(vectors, dtype=np.float32) for vectors in made]
+        return [np.asarray(vectors, dtype=np.float32) for vectors in matrices]
 
     def patches(self, sizes: Sequence[tuple[int, int]]) -> list[Patches | None]:
         """Return which vectors of pictures of these widths and heights in pixels stand for which patches;

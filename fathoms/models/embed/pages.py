@@ -118,8 +118,8 @@ class HubPageModel(HubModel, EmbedsPages):
                 return found
 
             most = FITS.get(self, self.batch_size)
-            made = in_batches(range(len(order)), run, most, lacks_memory, partial(FITS.__setitem__, self))
-        by_page = dict(zip(order, made, strict=True))
+            vectors = in_batches(range(len(order)), run, most, lacks_memory, partial(FITS.__setitem__, self))
+        by_page = dict(zip(order, vectors, strict=True))
         return [by_page[at] for at in range(len(pictures))]
 
     def embed_questions(self, texts: Sequence[str]) -> list[Vectors]:
@@ -128,9 +128,9 @@ class HubPageModel(HubModel, EmbedsPages):
         def run(part: Sequence[str]) -> list[Vectors]:
             return self._encoded(self._model().encode_query, list(part), prompt=self.query_prompt)
 
-        made = in_batches(texts, run, self.batch_size, lacks_memory)
+        vectors = in_batches(texts, run, self.batch_size, lacks_memory)
         release_memory()  # of pages, which come before; the model that answers may need it
-        return made
+        return vectors
 
     def runs_on(self) -> str:
         """Return the device and the precision of the loaded model, such as `cpu, float32` or
@@ -194,11 +194,11 @@ def load_page_model(kind: str, model: str, revision: str | None, device: str | N
     """Load a model by a class of Sentence Transformers; raises ConfigError if it does not embed both pictures
     and texts, and the errors of `load`."""
     folder_of(model)  # before the library is imported, which takes seconds
-    made = library()
-    if not hasattr(made, "MultiVectorEncoder"):  # earlier versions load some of these models, differently
+    package = library()
+    if not hasattr(package, "MultiVectorEncoder"):  # earlier versions load some of these models, differently
         raise ConfigError(
-            f"embed: this kind needs sentence-transformers 6 or newer, and {made.__version__} is installed:"
-            " pip install --upgrade sentence-transformers"
+            "embed: this kind needs sentence-transformers 6 or newer, and"
+            f" {package.__version__} is installed: pip install --upgrade sentence-transformers"
         )
     options = {"dtype": _precision(device) if dtype == "auto" else dtype}
     loaded = load(kind, model, revision, device=device, model_kwargs=options)

@@ -64,9 +64,9 @@ def _of_pages(embedder: HubPageModel, request: dict[str, Any]) -> tuple[dict[str
     if "runs_on" in request:
         return {"runs_on": embedder.runs_on()}, b""
     if "pages" in request:
-        made = embedder.embed_pages([Path(path) for path in request["pages"]])
+        matrices = embedder.embed_pages([Path(path) for path in request["pages"]])
     else:
-        made = embedder.embed_questions(request["questions"])
-    width = made[0].shape[1] if made else 1
-    head = {"lengths": [len(vectors) for vectors in made], "width": width}
-    return head, b"".join(vectors.tobytes() for vectors in made)
+        matrices = embedder.embed_questions(request["questions"])
+    width = matrices[0].shape[1] if matrices else 1
+    head = {"lengths": [len(vectors) for vectors in matrices], "width": width}
+    return head, b"".join(vectors.tobytes() for vectors in matrices)

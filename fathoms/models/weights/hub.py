@@ -176,8 +176,8 @@ def weights_of(model: str, revision: str | None) -> dict[str, str | None]:
     if folder is None:
         return {"hub": model, "revision": revision}
     names = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
-    kept = [name for name in names if name.suffix != ".md" and not any(p[0] == "." for p in name.parts)]
-    return {name.as_posix(): digests(str(folder / name))[name.name] for name in kept}
+    hashed = [name for name in names if name.suffix != ".md" and not any(p[0] == "." for p in name.parts)]
+    return {name.as_posix(): digests(str(folder / name))[name.name] for name in hashed}
 
 
 def load(kind: str, model: str, revision: str | None, **options: Any) -> Any:
@@ -225,16 +225,16 @@ def read(make: Callable[..., Any], model: str, revision: str | None, **options: 
     folder = folder_of(model)
     if folder is not None:
         with quiet():
-            return _made(make, model, str(folder), local_files_only=True, **options)
+            return _create(make, model, str(folder), local_files_only=True, **options)
     options = {"revision": revision, **options}
     try:
         with quiet():
-            return _made(make, model, model, local_files_only=True, **options)
+            return _create(make, model, model, local_files_only=True, **options)
     except ConfigError as error:
         if not isinstance(error.__cause__, OSError):
             raise
         ask_hub(model, revision)  # not in the hub's cache
-    return _made(make, model, model, **options)
+    return _create(make, model, model, **options)
 
 
 def lacks_memory(error: BaseException) -> bool:
@@ -271,7 +271,7 @@ def release_memory() -> None:
     torch.cuda.empty_cache()
 
 
-def _made(make: Any, model: str, place: str, **options: Any) -> Any:
+def _create(make: Any, model: str, place: str, **options: Any) -> Any:
     """Create the instance; raises ConfigError if the model cannot be loaded."""
     try:
         return make(place, **options)

@@ -99,12 +99,12 @@ async def _server_sent(response: httpx.Response, mask: Mask) -> AsyncGenerator[s
 
 async def _lines(response: httpx.Response) -> AsyncGenerator[str, None]:
     """The lines of a stream of JSON values, one per line (NDJSON)."""
-    held: list[bytes] = []  # pieces of one line; joining them only once avoids quadratic time
+    of_line: list[bytes] = []  # pieces of one line; joining them only once avoids quadratic time
     async with aclosing(pieces(response)) as parts:
         async for piece in parts:
             first, *others = piece.split(b"\n")
-            held.append(first)
+            of_line.append(first)
             for line in others:
-                yield b"".join(held).decode("utf-8-sig")
-                held = [line]
-    yield b"".join(held).decode("utf-8-sig")
+                yield b"".join(of_line).decode("utf-8-sig")
+                of_line = [line]
+    yield b"".join(of_line).decode("utf-8-sig")

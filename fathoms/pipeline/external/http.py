@@ -119,12 +119,12 @@ class Http(ExternalPipeline):
         """Refuse a key in a URL, a request without the question, and `model` unless `{model}` is used."""
         for url in filter(None, (self.url, self.health)):
             refuse_secrets(url)
-        asked = places(self.request)
-        if "question" not in asked:
+        placeholders = places(self.request)
+        if "question" not in placeholders:
             raise ValueError("the request has no {question}")
-        if self.model is None and "model" in asked:
+        if self.model is None and "model" in placeholders:
             raise ValueError("the request names a {model}: give 'model'")
-        if self.model is not None and "model" not in asked:
+        if self.model is not None and "model" not in placeholders:
             raise ValueError("'model' is given, and the request has no {model}")
         if self.method == "GET" and not isinstance(self.request, dict):
             raise ValueError("GET needs a request that is a mapping: it becomes the query")
@@ -246,7 +246,7 @@ class Http(ExternalPipeline):
                 data = parsed(await whole(response), hidden)
                 parts = self.response.parts(data, first_page=self.first_page)
                 reading.read(data)
-                answer, first_token = self.response.made(parts, data), None
+                answer, first_token = self.response.to_answer(parts, data), None
         version = None if reading.version is None else hidden.text(reading.version)
         missed = (path for path in reading.unmatched() if path.key != ("response", "answer"))  # a refusal
         return PipelineReply(answer, first_token, tuple(missed), version)
@@ -274,7 +274,7 @@ class Http(ExternalPipeline):
         if self.preset and not ended and "stop_reason" not in parts:
             raise NoAnswerError(f"its stream ended without {DONE} and without a reason to stop: it broke off")
         joined_parts = hidden.inside(parts)  # a secret may be split over two pieces
-        return self.response.made(joined_parts, data), first_token
+        return self.response.to_answer(joined_parts, data), first_token
 
 
 def _joined(before: Any, piece: Any, part: str) -> str:

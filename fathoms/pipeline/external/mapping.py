@@ -28,11 +28,11 @@ def compiled(path: str) -> JSONPath:
     from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError
 
     try:
-        made = JSONPathEnvironment(strict=True).compile(path)
+        parsed = JSONPathEnvironment(strict=True).compile(path)
     except JSONPathError as error:  # `str(error)` can fail itself
         raise ValueError(f"not a JSONPath such as $.data.answer: {error.args[0]}") from error
-    assert isinstance(made, JSONPath)  # strict mode refuses compound paths, which RFC 9535 lacks
-    return made
+    assert isinstance(parsed, JSONPath)  # strict mode refuses compound paths, which RFC 9535 lacks
+    return parsed
 
 
 def _valid(path: str) -> str:
@@ -265,8 +265,8 @@ class Response(_Paths):
             found[name] = None if isinstance(part, str) and not part.strip() else part
         return {name: part for name, part in found.items() if part is not None}
 
-    def made(self, parts: Mapping[str, Any], data: Any) -> Answer:
-        """Make the answer of its parts; raises ModelError that names the path or part that is wrong.
+    def to_answer(self, parts: Mapping[str, Any], data: Any) -> Answer:
+        """Return the answer with these parts; raises ModelError that names the path or part that is wrong.
 
         `data` is what the parts were read from. A refusal needs no answer text.
         """

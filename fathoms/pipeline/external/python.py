@@ -107,21 +107,21 @@ class Python(ExternalPipeline):
     def open(self, documents: Sequence[Document]) -> tuple[Ask, str]:
         """Create the object and let it ingest; raises FathomsError with the message of what it raised."""
         sources = [Source(item.id, item.path.resolve(), item.sha256) for item in documents]
-        made, functions, mask = self._found(), Functions(), Mask(secret_values(self.options))
+        target, functions, mask = self._found(), Functions(), Mask(secret_values(self.options))
         with importable(self._folder), printed_aside():
             try:
-                if inspect.isclass(made):
-                    made = functions.call(made, **resolved(self.options))
-                ingest = getattr(made, "ingest", None)
+                if inspect.isclass(target):
+                    target = functions.call(target, **resolved(self.options))
+                ingest = getattr(target, "ingest", None)
                 if ingest is not None:
                     functions.call(ingest, sources)
             except RaisedError as error:
                 message = mask.text(f"{self.target}: {error.failure.kind}: {error}")
                 raise FathomsError(message) from None
         note = "no 'ingest': the pipeline reads its documents itself" if ingest is None else "ingested"
-        return self._asked(getattr(made, "answer", made), functions, mask), note
+        return self._ask_function(getattr(target, "answer", target), functions, mask), note
 
-    def _asked(self, answer: Callable[..., Any], functions: Functions, mask: Mask) -> Ask:
+    def _ask_function(self, answer: Callable[..., Any], functions: Functions, mask: Mask) -> Ask:
         """Return the function that asks one question."""
         takes_files = _has_files(answer)
 
@@ -194,7 +194,7 @@ class _Aside:
 
 
 _lock = threading.Lock()
-_made: list[_Aside] = []
+_wrappers: list[_Aside] = []
 """One wrapper per stdout that ever existed, never freed: `print` of Python 3.11 holds no reference to the
 stdout that it writes to, and a thread that prints while a block ends would crash the process."""
 
@@ -203,9 +203,9 @@ stdout that it writes to, and a thread that prints while a block ends would cras
 def printed_aside() -> Iterator[None]:
     """Send what other threads print to stderr while the block lasts; blocks may overlap."""
     with _lock:
-        aside = next((aside for aside in _made if sys.stdout in (aside, aside._stdout)), None)
+        aside = next((aside for aside in _wrappers if sys.stdout in (aside, aside._stdout)), None)
         if aside is None:
-            _made.append(aside := _Aside(sys.stdout))
+            _wrappers.append(aside := _Aside(sys.stdout))
         sys.stdout = aside
         aside.enter()
     try:

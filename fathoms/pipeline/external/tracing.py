@@ -39,8 +39,8 @@ def around(text: str | None = None, state: str | None = None) -> Around | None:
     if not int(found["trace"], 16) or not int(found["span"], 16):
         return None
     given = (os.environ.get("TRACESTATE", "") if state is None else state).strip()
-    kept = given if given.isascii() and given.isprintable() and len(given) <= 512 else ""
-    return Around(found["trace"], found["span"], found["flags"], kept)
+    vendor_state = given if given.isascii() and given.isprintable() and len(given) <= 512 else ""
+    return Around(found["trace"], found["span"], found["flags"], vendor_state)
 
 
 def new_ids(above: Around | None) -> TraceIds:

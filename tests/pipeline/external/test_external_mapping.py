@@ -54,7 +54,7 @@ answers = st.builds(
 
 def read(data: Any, **options: Any) -> Answer:
     mapping = Response()
-    return mapping.made(mapping.parts(data, **options), data)
+    return mapping.to_answer(mapping.parts(data, **options), data)
 
 
 @given(answers)

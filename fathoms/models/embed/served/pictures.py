@@ -53,11 +53,11 @@ def picture_to_send(path: Path, max_pixels: int | None, max_bytes: int | None) -
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:
         raise ModelError(f"{path} is not a picture that can be read: {error}") from error
     while True:
-        made = _resized(whole, factor)
-        data = _png(made)
+        smaller = _resized(whole, factor)
+        data = _png(smaller)
         if max_bytes is None or len(data) <= max_bytes:
-            return Picture(_encoded(data), "image/png", made.width * made.height)
-        if min(made.size) <= _SHORTEST:
+            return Picture(_encoded(data), "image/png", smaller.width * smaller.height)
+        if min(smaller.size) <= _SHORTEST:
             raise ModelError(f"{path} cannot be made as small as {max_bytes} bytes, which the server allows")
         factor *= _SMALLER
 
@@ -70,9 +70,9 @@ def _resized(picture: Image, factor: float) -> Image:
 
 def _png(picture: Image) -> bytes:
     """Return a picture as a PNG file."""
-    made = io.BytesIO()
-    picture.save(made, "PNG")
-    return made.getvalue()
+    buffer = io.BytesIO()
+    picture.save(buffer, "PNG")
+    return buffer.getvalue()
 
 
 def _encoded(data: bytes) -> str:

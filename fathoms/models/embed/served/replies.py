@@ -42,11 +42,11 @@ def matrices(found: Sequence[Any], count: int, who: str, *, many: bool) -> list[
     """
     if len(found) != count:
         raise ModelError(f"{who}: {count} inputs were sent, the answer has vectors of {len(found)}")
-    made = [_matrix(one if many else [one], who, many=many) for one in found]
-    widths = sorted({matrix.shape[1] for matrix in made})
+    by_input = [_matrix(one if many else [one], who, many=many) for one in found]
+    widths = sorted({matrix.shape[1] for matrix in by_input})
     if len(widths) > 1:
         raise ModelError(f"{who}: the answer has vectors of {' and '.join(map(str, widths))} numbers")
-    return made if many else [normalised(matrix) for matrix in made]
+    return by_input if many else [normalised(matrix) for matrix in by_input]
 
 
 def _matrix(vectors: Any, who: str, *, many: bool) -> Vectors:
@@ -58,11 +58,11 @@ def _matrix(vectors: Any, who: str, *, many: bool) -> Vectors:
         raise ModelError(f"{who}: the answer does not have {expected}")
     try:
         with np.errstate(over="ignore"):  # numbers beyond float32 are refused below
-            made = np.array(vectors, dtype=np.float32)
+            matrix = np.array(vectors, dtype=np.float32)
     except (TypeError, ValueError, OverflowError) as error:
         raise ModelError(f"{who}: the answer does not have {expected}, of numbers") from error
-    if made.ndim != 2 or not made.size:
+    if matrix.ndim != 2 or not matrix.size:
         raise ModelError(f"{who}: the answer does not have {expected}")
-    if not np.isfinite(made).all():
+    if not np.isfinite(matrix).all():
         raise ModelError(f"{who}: the answer contains numbers that are not finite")
-    return made
+    return matrix

@@ -170,11 +170,11 @@ class ServedPageModel(FromServer, EmbedsPages):
         how = how or EmbeddingCalls()
         keep = how.keep
 
-        def blanked(first: int, made: Sequence[Vectors]) -> list[Vectors]:
-            part = texts[first : first + len(made)]
-            return [row if text.strip() else 0 * row[:1] for row, text in zip(made, part, strict=True)]
+        def blanked(first: int, vectors: Sequence[Vectors]) -> list[Vectors]:
+            part = texts[first : first + len(vectors)]
+            return [row if text.strip() else 0 * row[:1] for row, text in zip(vectors, part, strict=True)]
 
-        how.keep = lambda first, made: keep(first, blanked(first, made))
+        how.keep = lambda first, vectors: keep(first, blanked(first, vectors))
         try:
             return blanked(0, self._embedded(batches, how))
         finally:
@@ -183,14 +183,14 @@ class ServedPageModel(FromServer, EmbedsPages):
     def _batches(self, pictures: Iterator[Picture]) -> Iterator[Batch]:
         """Put pictures together as far as the limits of a request allow. They are read only when their batch
         is sent, because all pictures of a corpus would take too much memory."""
-        held: list[Picture] = []
+        batch: list[Picture] = []
         for picture in pictures:
-            if held and not self._fit([*held, picture]):
-                yield Batch(pictures=tuple(held))
-                held = []
-            held.append(picture)
-        if held:
-            yield Batch(pictures=tuple(held))
+            if batch and not self._fit([*batch, picture]):
+                yield Batch(pictures=tuple(batch))
+                batch = []
+            batch.append(picture)
+        if batch:
+            yield Batch(pictures=tuple(batch))
 
     def _fit(self, pictures: Sequence[Picture]) -> bool:
         """Whether pictures fit into one request."""
@@ -208,8 +208,8 @@ class ServedPageModel(FromServer, EmbedsPages):
 
     def _embedded(self, batches: Iterator[Batch], how: EmbeddingCalls) -> list[Vectors]:
         """Send batches, `max_concurrency` at a time, and return the vectors of all inputs in order."""
-        made = run_in_background(self._sent(batches, how))
-        return [vectors for part in made for vectors in part]
+        by_batch = run_in_background(self._sent(batches, how))
+        return [vectors for part in by_batch for vectors in part]
 
     def _check_widths(self, found: Sequence[Vectors], before: set[int]) -> None:
         """Raise ModelError for vectors that are not as long as `dimension` asks for, or not all as long as
@@ -233,10 +233,10 @@ class ServedPageModel(FromServer, EmbedsPages):
 
         async def ask(batch: Batch, first: int) -> list[Vectors]:
             try:
-                made = await self._asked(batch, calls, how)
-                self._check_widths(made, widths)
-                how.keep(first, made)
-                return made
+                vectors = await self._send(batch, calls, how)
+                self._check_widths(vectors, widths)
+                how.keep(first, vectors)
+                return vectors
             finally:
                 places.release()
 
@@ -250,18 +250,18 @@ class ServedPageModel(FromServer, EmbedsPages):
             raise failed.exceptions[0] from None
         return [task.result() for task in tasks]
 
-    async def _asked(self, batch: Batch, calls: ProviderCalls, how: EmbeddingCalls) -> list[Vectors]:
+    async def _send(self, batch: Batch, calls: ProviderCalls, how: EmbeddingCalls) -> list[Vectors]:
         """Send one batch, and return the vectors of each input. A batch that is too large for the server is
         sent again in halves."""
         try:
-            return await self._asked_once(batch, calls, how)
+            return await self._send_once(batch, calls, how)
         except PromptTooLongError as error:
             if error.status != _TOO_LARGE or batch.number == 1:
                 raise
-        parts = [await self._asked(half, calls, how) for half in batch.halves()]
+        parts = [await self._send(half, calls, how) for half in batch.halves()]
         return [vectors for part in parts for vectors in part]
 
-    async def _asked_once(self, batch: Batch, calls: ProviderCalls, how: EmbeddingCalls) -> list[Vectors]:
+    async def _send_once(self, batch: Batch, calls: ProviderCalls, how: EmbeddingCalls) -> list[Vectors]:
         """Send one batch, and return the vectors of each input."""
         body = {**self.body(batch), **resolved(self.extra_body)}
         request = Request(self.endpoint, body, self.sender(), self.headers())
