@@ -199,7 +199,7 @@ def test_equal_calls_that_are_kept_wait_for_the_first(
     async def ask(limit: float) -> tuple[bool, float] | str:
         try:
             async with asyncio.timeout(limit) as deadline:
-                _, call = await caller.reply(slow, ASK, purpose="describe", deadline=deadline, kept=replies)
+                _, call = await caller.reply(slow, ASK, purpose="describe", deadline=deadline, cache=replies)
                 return call.cached, round(now(), -1)
         except TimeoutError:
             return "too long"

@@ -51,7 +51,7 @@ def described(
     async def all_at_once() -> list[str]:
         caller = Caller(ProviderCalls(ExecutionSettings(max_attempts=2, first_wait=0.01)))
         made = (
-            describer.description(picture, picture.stem, ModelCalls(caller, made=calls))
+            describer.description(picture, picture.stem, ModelCalls(caller, done=calls))
             for picture in pictures
         )
         return await asyncio.gather(*made)
@@ -115,5 +115,5 @@ def test_a_cut_off_description_is_said(tmp_path: Path, caplog: pytest.LogCapture
             assert asyncio.run(one.description(red, "page 1 of a.pdf", ModelCalls(Caller()))) == "a page"
         (event,) = [record.__dict__["facts"] for record in caplog.records]
         assert event == {"event": "description-cut", "picture": "page 1 of a.pdf", "stop_reason": "length"}
-        without = replace(one, kept=None)
+        without = replace(one, replies=None)
         assert asyncio.run(without.description(red, "page 1", ModelCalls(Caller()))) == "a page"

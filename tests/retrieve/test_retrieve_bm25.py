@@ -291,7 +291,7 @@ def test_an_index_is_deleted_when_its_documents_have_another(make, ask, tmp_path
         def stored(name: str, texts: list[str], lineage: str, **options: str) -> set[str]:
             index = make(texts)
             folder = tmp_path / "indexes" / name
-            index = replace(index, folder=folder, lineage=lineage, kept=ReplyCache(cache))
+            index = replace(index, folder=folder, lineage=lineage, replies=ReplyCache(cache))
             assert BM25(**options).search(index, ask("kestrel"))[0]
             return {path.name for path in folder.parent.iterdir() if path.is_dir()}
 

@@ -29,7 +29,7 @@ def refined(
 ) -> tuple[Hit, ...]:
     """The hits of one question: its candidates, sorted by the model."""
     (candidates,) = retriever.search(index, [question])
-    made = ModelCalls(Caller(), made=[] if calls is None else calls)
+    made = ModelCalls(Caller(), done=[] if calls is None else calls)
     return asyncio.run(retriever.refine(index, question, candidates, made))
 
 
