@@ -20,8 +20,12 @@ Array = NDArray[np.float64]
 CONFIDENCE = 0.95
 PSEUDO = 2.0
 """How many pseudo-questions at 0, and how many at 1, smooth the variance of a ratio of unequal sizes."""
-INNER, EDGE = 0.03, 0.3
+INNER, EDGE = 0.0075, 0.2
 """The same for a mean of fractional scores: if all are inside (0, 1), and if nearly all are 0 or 1."""
+ONE_SIDE = 0.75
+"""The part of alpha for the side on which alone a truth near 0 or 1 is missed: not all, as spreads vary."""
+SKEWED = 0.25
+"""How much of the bounds of scores inside (0, 1) is for a variance that falls as (p (1 - p))^2."""
 _SLACK, _ROOT = 1e-9, 1e-13
 FEWEST_UNBOUNDED = 60
 """Below this number of questions, means of values without bounds have no interval."""
@@ -214,20 +218,24 @@ def ratio_interval(
 
 def _combined(strata: Sequence[tuple[Array, Array]], weights: Array, confidence: float) -> Interval:
     """Return the interval of a weighted mean of strata, each with its values and how much each counts."""
-    z = normal_quantile(confidence)
-    found, inner = _fractional(strata, weights, confidence) or (
-        [_Stratum.of(values, sizes) for values, sizes in strata],
-        0.0,
-    )
+    inside, pseudo = np.zeros(len(strata)), np.full(len(strata), PSEUDO)
+    if not any(np.ptp(sizes) > 0 for _, sizes in strata):
+        between = [(values > _SLACK) & (values < 1 - _SLACK) for values, _ in strata]
+        varied = [np.ptp(values) > 0 for values, _ in strata]
+        inside = np.array([np.mean(part) for part in between]) * varied
+        if inside.any():
+            pseudo = inside * INNER + (1 - inside) ** 3 * EDGE
+    found = [_Stratum.of(*one, *rest) for one, *rest in zip(strata, pseudo, inside, strict=True)]
     mean = float(sum(weight * one.mean for weight, one in zip(weights, found, strict=True)))
     mean = min(max(mean, 0.0), 1.0)
     centres, counts = np.array([(one.centre, one.questions) for one in found]).T
+    sizes = np.array([values.size for values, _ in strata])
 
     def lower(mean: float, centres: Array) -> float:
-        n = _effective(mean, centres, counts, weights, z)
-        # Blaker's bound is that of counts, so it has the weight of the values that are 0 or 1
-        exact = blaker(mean, n, confidence)[0] if inner < 1 else 0.0
-        return (1 - inner) * exact + inner * float(score_interval(mean, n, z)[0])
+        if inside.any():
+            return _fractional_low(mean, centres, counts, weights, confidence, inside, sizes)
+        n = _effective(mean, centres, counts, weights, normal_quantile(confidence))
+        return blaker(mean, n, confidence)[0]
 
     low, high = lower(mean, centres), 1 - lower(1 - mean, 1 - centres)
     plain = len(strata) == 1 and all(
@@ -237,35 +245,44 @@ def _combined(strata: Sequence[tuple[Array, Array]], weights: Array, confidence:
     return Interval(min(low, mean), max(high, mean), "blaker" if plain else "score")
 
 
-def _fractional(
-    strata: Sequence[tuple[Array, Array]], weights: Array, confidence: float
-) -> tuple[list[_Stratum], float] | None:
-    """Return strata of scores that count alike, and the share of scores inside (0, 1); `None` without such.
+def _fractional_low(
+    mean: float,
+    centres: Array,
+    counts: Array,
+    weights: Array,
+    confidence: float,
+    inside: Array,
+    sizes: Array,
+) -> float:
+    """Return the lower bound of a mean of strata of which a share `inside` of the scores is inside (0, 1).
 
-    The spread of fractional scores is estimated, so they count as fewer questions, by Student's quantile with
-    the degrees of freedom of Welch & Satterthwaite. Zeros and ones hint at rare scores far away, which a
-    sample may lack: the more of them, the more pseudo-questions smooth the variance. So do scores that are
-    all equal. Zeros and ones alone count as they are, so nothing jumps where one of them becomes a fraction.
+    For those scores it is the truth p from which the mean is t standard errors away: their spread is
+    estimated, so t is Student's quantile with the degrees of freedom of Welch & Satterthwaite. The variance
+    depends on p, as p (1 - p) (Wilson 1927) and in part (`SKEWED`) as its square (Wedderburn 1974), because
+    scores near one end are more skewed than by the former; then mean - p = c p (1 - p), which is quadratic.
+    Zeros and ones have Blaker's bound, so nothing jumps where one of them becomes a fraction.
+
+    If p > (1 + mean) / 2, no sample exceeds p by as much as this mean falls short of it. Such a truth can be
+    missed on one side only, and that side has more of alpha (`ONE_SIDE`): the upper bound is the one for it,
+    at least (1 + mean) / 2, unless the two-sided one is lower. The lower bound mirrors it, with mean / 2.
     """
-    if any(np.ptp(sizes) > 0 for _, sizes in strata):
-        return None
-    inside = [
-        np.mean((values > _SLACK) & (values < 1 - _SLACK)) * (np.ptp(values) > 0) for values, _ in strata
-    ]
-    shares = np.array(inside)
-    if not shares.any():
-        return None
-    found = [
-        _Stratum.of(values, sizes, share * INNER + (1 - share) ** 2 * EDGE, share)
-        for (values, sizes), share in zip(strata, shares, strict=True)
-    ]
-    variances = weights**2 * np.array([one.centre * (1 - one.centre) / one.questions for one in found])
-    freedom = np.array([max(values.size - 1, 1) for values, _ in strata])
-    df = float(variances.sum() ** 2 / np.sum(variances**2 / freedom))
-    t = float(special().stdtrit(df, 0.5 + confidence / 2))
-    fewer = 1 - shares + shares * (normal_quantile(confidence) / t) ** 2
-    found = [one._replace(questions=one.questions * part) for one, part in zip(found, fewer, strict=True)]
-    return found, float(weights @ shares)
+    variances = weights**2 * centres * (1 - centres) / counts
+    df = float(variances.sum() ** 2 / np.sum(variances**2 / np.maximum(sizes - 1, 1)))
+    inner = float(weights @ inside)
+
+    def bound(level: float) -> float:
+        z, t = normal_quantile(level), float(special().stdtrit(df, 0.5 + level / 2))
+        n = _effective(mean, centres, counts * (1 - inside + inside * (z / t) ** 2), weights, z)
+        c = z / math.sqrt(n * max(mean * (1 - mean), _ROOT))
+        skewed = 2 * mean / (1 + c + math.sqrt((1 + c) ** 2 - 4 * c * mean))
+        plain = float(score_interval(mean, n, z)[0])
+        exact = blaker(mean, n, level)[0] if inner < 1 else 0.0
+        return (1 - inner) * exact + inner * (SKEWED * skewed + (1 - SKEWED) * plain)
+
+    two_sided, level = bound(confidence), 1 - 2 * ONE_SIDE * (1 - confidence)
+    if two_sided >= mean / 2:
+        return two_sided
+    return min(bound(level) if level > 0 else mean, mean / 2)
 
 
 class _Stratum(NamedTuple):

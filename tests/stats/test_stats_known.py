@@ -150,16 +150,42 @@ def test_scores_alike_are_no_certainty_and_vary_less_than_flags():
 
 
 def test_the_interval_of_fractional_scores_by_hand():
-    """The mean is .8, and the squared deviations add up to .04. With .03 pseudo-questions at 0 and at 1 the
-    mean is 8.03 / 10.06 = .79821 and the sum .060368; .79821 * .20179 * 10 * 9.06 / .060368 = 241.7 questions
-    would vary as much, and (1.95996 / 2.26216)^2 of them, 181.5, have Student's interval."""
+    """The mean is .8, and the squared deviations add up to .04. With .0075 pseudo-questions at 0 and at 1 the
+    mean is 8.0075 / 10.015 = .79955 and the sum .045098; .79955 * .20045 * 10 * 9.015 / .045098 = 320.4
+    questions would vary as much, and (1.95996 / 2.26216)^2 of them, 240.5, have Student's interval. A quarter
+    of it is Wedderburn's: with c = 1.95996 / sqrt(240.5 * .16) = .31596, the truths at which p differs from
+    .8 by c p (1 - p) are .73907 and .84203, where Wilson's are .74491 and .84566."""
     found = mean_interval(np.repeat([0.7, 0.8, 0.9], [2, 6, 2]))
-    assert found == (*(pytest.approx(float(end), abs=2e-4) for end in wilson(0.8, 181.46)), "score")
+    low, high = (float(end) for end in wilson(0.8, 240.5))
+    for end in (0.73907, 0.84203):
+        assert abs(end - 0.8) == pytest.approx(0.31596 * end * (1 - end), abs=1e-5)
+    expected = (0.75 * low + 0.25 * 0.73907, 0.75 * high + 0.25 * 0.84203)
+    assert found == (*(pytest.approx(end, abs=1e-4) for end in expected), "score")
+
+
+def test_a_truth_that_can_be_missed_on_one_side_only_has_three_quarters_of_alpha_there():
+    """Four times .03 and once .08: a mean of .04. No sample falls short of a truth below .02 by as much as
+    .04 exceeds it, so a bound below .02 is that of a lower level, and it is .02 if that one is higher."""
+    scores = np.array([0.03] * 4 + [0.08])
+    low = {level: mean_interval(scores, confidence=level).low for level in (0.5, 0.8, 0.95)}
+    assert low[0.5] > 0.02
+    assert low[0.8] == pytest.approx(0.02)
+    assert low[0.95] < 0.02
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_intervals_are_nested_and_mirror_those_of_the_scores_lost(scores):
+    values = np.array(scores)
+    found = [mean_interval(values, confidence=level) for level in (0.5, 0.9, 0.95, 0.99)]
+    assert all(wide.low <= narrow.low + 1e-9 for narrow, wide in itertools.pairwise(found))
+    assert all(wide.high >= narrow.high - 1e-9 for narrow, wide in itertools.pairwise(found))
+    mirror = mean_interval(1 - values)
+    assert (1 - mirror.high, 1 - mirror.low) == pytest.approx(found[2][:2], abs=1e-6)
 
 
 def test_nothing_jumps_where_one_of_the_ones_becomes_a_fraction():
     nearly = mean_interval(np.append(np.ones(9), 0.9999))
-    assert blaker(1, 9)[0] == pytest.approx(nearly.low, abs=0.01)  # they count as one question fewer
+    assert blaker(1, 9)[0] == pytest.approx(nearly.low, abs=0.02)  # they count as one question fewer
     assert nearly.high == pytest.approx(1)
 
 
@@ -169,7 +195,7 @@ def test_fractional_scores_are_held_as_often_as_promised_and_hardly_wider_than_b
     values = np.random.default_rng(1).beta(*ends, (300, 10))
     found = np.array([mean_interval(sample)[:2] for sample in values])
     truth = ends[0] / sum(ends)
-    assert ((found[:, 0] <= truth) & (truth <= found[:, 1])).mean() > 0.93
+    assert 0.925 < ((found[:, 0] <= truth) & (truth <= found[:, 1])).mean() < 0.985
     student = 2 * scipy.stats.t.ppf(0.975, 9) * scipy.stats.sem(values, axis=1)
     assert np.diff(found).mean() < 1.15 * student.mean()
 
