@@ -43,6 +43,23 @@ OPTIONS: Mapping[str, Groups] = {
         ),
         "What is written": ("--all", "--json", "--junit", "--junit-by", "--comment", "--log-file"),
     },
+    "report": {
+        "What is shown": ("--metric", "--scores", "--by", "--shrink", "--reviews", "--log"),
+        "What is written": ("--to", "--thumbnails", "--site", "--intervals", "--radar-scale", "--open"),
+        "What is printed": ("--all", "--only", "--json"),
+    },
+    "agree": {
+        "What is measured": ("--judge", "--probe", "--against", "--abstention", "--set"),
+        "The labels": ("--sample", "--seed", "--people", "--reviewer"),
+        "What is written": ("--plot", "--json"),
+    },
+    "tune": {
+        "The candidates": ("--matrix", "--set", "--model", "--metric", "--profile"),
+        "When it ends": ("--within", "--confidence", "--front", "--screen", "--max-cost", "--max-calls"),
+        "How it runs": ("--repeats", "--seed", "--max-concurrency", "--workers", "--no-cache"),
+        "Earlier runs": ("--replay", "--resume"),
+        "What is written": ("--write", "--out", "--json"),
+    },
     "set": {
         "What is made": ("--out", "--model", "--n", "--hops", "--modalities", "--unanswerable", "--language"),
         "Before and after": ("--dry-run", "--max-cost", "--resume", "--update", "--redo", "--allow-fewer"),

@@ -288,8 +288,8 @@ def _conditions(table: Table, names_only: bool = False) -> Iterator[Condition]:
         else:
             ordered = sorted({float(key) for key in keys})
             quarters = {ordered[int(part * len(ordered))] for part in _QUARTERS} if ordered else set()
-            asked = table.limits.get(field.name, set())
-            for least in sorted(quarters - set(ordered[:1]) | asked):  # all have the least
+            limits = table.limits.get(field.name, set())
+            for least in sorted(quarters - set(ordered[:1]) | limits):  # all have the least
                 words = f"at least {_shown(field, least)}"
                 yield Condition(field, words, partial(_at_least, least))
 
