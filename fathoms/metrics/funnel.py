@@ -258,7 +258,7 @@ def _missing_from(
             missing[phrase] = "answer"
             continue
         holds = [stands_in(texts, form, match, hyphens) for _, texts in known]
-        last = max((place for place, is_held in enumerate(holds) if is_held), default=-1)
+        last = max((place for place, holds_it in enumerate(holds) if holds_it), default=-1)
         missing[phrase] = known[last + 1][0] if last + 1 < len(known) else "answer"
     return missing
 
