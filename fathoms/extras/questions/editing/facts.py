@@ -215,7 +215,7 @@ class FactsEditing:
             self._has_backup = False
 
     def _read(self) -> None:
-        """Read the table."""
+        """Read the table of facts from its file."""
         self._seen = stamp(self.path)
         self._facts: Facts = read_facts(self.path)
 

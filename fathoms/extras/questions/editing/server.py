@@ -75,7 +75,7 @@ class _Handler(LocalHandler):
         raise _nothing("there is nothing here")
 
     def posted(self, path: str) -> Any:
-        """Save a change."""
+        """Save a change that the page sends."""
         data = self._data()
         try:
             return self.saved(path, data)

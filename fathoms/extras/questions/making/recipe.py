@@ -199,13 +199,13 @@ class Recipe(Settings):
     graph: GraphStage = GraphStage()
     """The graph for multi-hop questions."""
     walks: WalksStage = WalksStage()
-    """Multi-hop questions."""
+    """The questions that need several hops, by walks through the graph."""
     answers: AnswersStage = AnswersStage()
-    """Gold answers."""
+    """What gold answers consist of."""
     checks: ChecksStage = ChecksStage()
-    """The checklist."""
+    """The checklist that a judge goes through."""
     labels: LabelsStage = LabelsStage()
-    """Further evidence."""
+    """Which further pages are judged for evidence."""
     unanswerable: UnanswerableStage = UnanswerableStage()
     """Questions that no page answers."""
     filters: FiltersStage = FiltersStage()
