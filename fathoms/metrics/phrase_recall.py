@@ -27,7 +27,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
-from itertools import compress
+from itertools import chain, compress
 from operator import not_
 from typing import Literal, NamedTuple
 
@@ -155,16 +155,14 @@ class ReadTexts:
             return self._stands(phrase, reading.plain) and self._stands(phrase, reading.numbers)
         else:
             is_found = self._stands(phrase, reading.plain)
-        if is_found or isinstance(phrase, GoldYesNo):
+        if is_found or isinstance(phrase, GoldYesNo) or reading.unreasoned == reading.plain:
             return is_found
-        if (
+        may_be_set_aside = (
             isinstance(phrase, GoldRegex)
             or is_changed(phrase)
             or (reading.cited and _MAY_CITE.search(phrase))
-            or ("](" in reading.text and _MAY_BE_ADDRESS.search(phrase))
-        ):
-            return reading.unreasoned != reading.plain and self._stands(phrase, reading.unreasoned)
-        return False
+        )
+        return bool(may_be_set_aside) and self._stands(phrase, reading.unreasoned)
 
     def _stands(self, phrase: GoldPhrase, text: str) -> bool:
         """Return whether a phrase stands in one of the texts."""
@@ -240,13 +238,15 @@ def stands_in(texts: Sequence[str], phrase: GoldPhrase, match: Match, hyphens: H
     if match == "substring":
         folded = fold_plain(phrase, hyphens=hyphens == "both")
         return any(folded in text for text in texts)
-    wholes = _wholes(phrase, hyphens)
-    for whole in wholes:
-        for text in texts:
-            if _next_place(text, whole, 0) >= 0:
-                return True
+    whole = _as_written(phrase, hyphens)
+    for text in texts:
+        if _next_place(text, whole, 0) >= 0:
+            return True
+    others = _other_notations(phrase, hyphens)
+    if others and any(_next_place(text, other, 0) >= 0 for text in texts for other in others):
+        return True
     joined = [text.joined for text in texts if isinstance(text, Folded) and "\n" in text.raw]
-    return any(text and _next_place(text, whole, 0) >= 0 for text in joined for whole in wholes)
+    return any(text and _next_place(text, each, 0) >= 0 for text in joined for each in (whole, *others))
 
 
 def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tuple[int, int]]:
@@ -255,13 +255,11 @@ def spans(text: str, phrase: str, match: Match, hyphens: Hyphens) -> Iterator[tu
     A phrase that is empty after folding has no places.
     """
     if match == "substring":
-        first, *others = [_Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge(""))]
+        wholes = [_Whole(fold_plain(phrase, hyphens=hyphens == "both"), _edge(""), _edge(""))]
     else:
-        first, *others = _wholes(phrase, hyphens)
-    if others:
-        yield from sorted(place for whole in (first, *others) for place in _places(text, whole))
-    else:
-        yield from _places(text, first)
+        wholes = [_as_written(phrase, hyphens), *_other_notations(phrase, hyphens)]
+    found = (_places(text, whole) for whole in wholes)
+    yield from next(found) if len(wholes) == 1 else sorted(chain.from_iterable(found))
 
 
 def _places(text: str, whole: _Whole) -> Iterator[tuple[int, int]]:
@@ -318,22 +316,24 @@ def fold_phrase(phrase: str, hyphens: Hyphens = "both") -> str:
 
 
 @lru_cache(maxsize=16_384)
-def _wholes(phrase: str, hyphens: Hyphens) -> tuple[_Whole, ...]:
-    """Prepare a phrase for the `word` rule: as it is, and with spaces in its long numbers if it has any.
-
-    Cached, like its few distinct patterns, which compile slowly.
-    """
-    folded = fold_phrase(phrase, hyphens)
-    folded = _SPACED.sub(lambda number: number[0].replace(" ", ""), folded)
+def _as_written(phrase: str, hyphens: Hyphens) -> _Whole:
+    """Prepare a phrase for the `word` rule; cached, like its few distinct patterns, which compile slowly."""
+    folded = _SPACED.sub(lambda number: number[0].replace(" ", ""), fold_phrase(phrase, hyphens))
     if article := _ARTICLE.match(folded):
         folded = folded[article.end() :]
-    left, right = _left_edge(folded), _right_edge(folded)
-    whole = _Whole(folded, _edge(left), _edge(right))
-    found = [whole]
+    return _Whole(folded, _edge(_left_edge(folded)), _edge(_right_edge(folded)))
+
+
+@lru_cache(maxsize=16_384)
+def _other_notations(phrase: str, hyphens: Hyphens) -> tuple[_Whole, ...]:
+    """Prepare the other notations of a phrase: with spaces in its long numbers, and those of `_notations`."""
+    folded, left, right = _as_written(phrase, hyphens)
+    found = []
     spaced = _LONG.sub(lambda number: f"{int(number[0]):,}".replace(",", " "), folded)
     if spaced != folded:
-        found.append(_Whole(spaced, _edge(rf"(?<!\d ){left}"), _edge(rf"(?! \d{{3}}(?!\d)){right}")))
-    for other in dict.fromkeys(_notations(folded, fold_phrase(phrase.replace("-", "\u2010"), "answer"))):
+        edges = rf"(?<!\d ){left.pattern}", rf"(?! \d{{3}}(?!\d)){right.pattern}"
+        found.append(_Whole(spaced, *map(_edge, edges)))
+    for other in dict.fromkeys(_notations(folded, phrase)):
         found.append(_Whole(other, _edge(_left_edge(other)), _edge(_right_edge(other))))
     return tuple(found)
 
@@ -351,8 +351,8 @@ _BELOW = str.maketrans("₀₁₂₃₄₅₆₇₈₉₊₋", "0123456789+-")
 _MOST_BREAKS = 12
 
 
-def _notations(folded: str, hyphened: str) -> Iterator[str]:
-    """Yield other notations of a folded phrase that mean the same; `hyphened` is the phrase with its hyphens.
+def _notations(folded: str, phrase: str) -> Iterator[str]:
+    """Yield other notations of a folded phrase that mean the same as the `phrase` that was folded.
 
     A number without the space before its unit, because `5M` and `5 m` are written alike once they are folded;
     percent and times in words and signs; a word without its hyphen; a Korean word with a space, because lines
@@ -365,8 +365,10 @@ def _notations(folded: str, hyphened: str) -> Iterator[str]:
         yield from (_PERCENT.sub(sign, folded) for sign in ("%", " percent", " per cent", " pct"))
     if _TIMES.search(folded):
         yield from (_TIMES.sub(sign, folded) for sign in ("x", "×", " x", " ×", " times"))  # noqa: RUF001
-    if _HYPHENED.search(hyphened):
-        yield _HYPHENED.sub("", hyphened)
+    if "-" in phrase or not phrase.isascii():
+        hyphened = fold_phrase(phrase.replace("-", "\u2010"), "answer")
+        if _HYPHENED.search(hyphened):
+            yield _HYPHENED.sub("", hyphened)
     if (plain := folded.translate(_BELOW)) != folded:
         yield plain
     breaks = [found.start() for found in _HANGUL.finditer(folded)]
