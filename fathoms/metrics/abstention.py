@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 from pydantic import Field
 
-from fathoms.config import fingerprint
+from fathoms.config import fingerprints_after
 from fathoms.metrics.cues import Cues
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.labels import Label
@@ -33,8 +33,8 @@ def label_answers(
     classifier and the text, under which the caller should store them; `known` is keyed the same way. Empty
     texts get no verdict. The classifier (and so its embedder) is not called if every verdict is known.
     """
-    name = classifier.key
-    keys = {text: fingerprint(name, text) for text in texts if text.strip()}
+    key_of = fingerprints_after(classifier.key)
+    keys = {text: key_of(text) for text in texts if text.strip()}
     unknown = [text for text, key in keys.items() if key not in known]
     excerpts = [excerpt(text) for text in unknown]
     new = dict(zip(unknown, classifier.classify(excerpts), strict=True)) if unknown else {}

@@ -72,6 +72,7 @@ _ENDS_NUMBER = re.compile(r"\d\Z")
 _SPACED = re.compile(
     r"(?<![\d.,] )(?<![\w.,])(?:[1-9]\d{1,2}(?: \d{3}){1,4}|[1-9](?: \d{3}){2,4})(?! ?\d)(?!\w)"
 )
+_MAY_BE_SPACED = re.compile(r"\d \d")
 _LONG = re.compile(r"(?<![\w.,])[1-9]\d{3,14}(?!\w)")
 _ENDS_IN_POINT = re.compile(r"\d[.,]\Z")
 
@@ -318,7 +319,9 @@ def fold_phrase(phrase: str, hyphens: Hyphens = "both") -> str:
 @lru_cache(maxsize=16_384)
 def _as_written(phrase: str, hyphens: Hyphens) -> _Whole:
     """Prepare a phrase for the `word` rule; cached, like its few distinct patterns, which compile slowly."""
-    folded = _SPACED.sub(lambda number: number[0].replace(" ", ""), fold_phrase(phrase, hyphens))
+    folded = fold_phrase(phrase, hyphens)
+    if _MAY_BE_SPACED.search(folded):
+        folded = _SPACED.sub(lambda number: number[0].replace(" ", ""), folded)
     if article := _ARTICLE.match(folded):
         folded = folded[article.end() :]
     return _Whole(folded, _edge(_left_edge(folded)), _edge(_right_edge(folded)))
