@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 from fathoms.metrics.gold_pages import chunks_in_prompt
@@ -27,6 +28,7 @@ Documents = frozenset[str] | None
 """The evidence documents that reached a stage, `None` where that is not known."""
 
 
+@lru_cache(maxsize=1)  # for the metrics of one answer
 def evidence_documents(question: Question) -> frozenset[str]:
     """Return the different documents of the gold pages of a question."""
     return frozenset(document for document, _ in question.gold_pages)

@@ -33,7 +33,7 @@ from fathoms.runs.score_table import TableMaker
 from fathoms.runs.verdicts import verdict_text
 from fathoms.runs.views import WriteView
 from fathoms.scoring.tally import Tally
-from fathoms.types import Record, Verdict
+from fathoms.types import Record, Score, Verdict
 from fathoms.types.run.rows import ComparedClaims, MetricScore
 
 ON_PURPOSE = "not judged on purpose: the interval of the figure is narrow enough"
@@ -62,6 +62,34 @@ class Rules:
     labels: Labels | None = None
     variants: frozenset[str] = frozenset()
     left_out: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Measure:
+    """A metric, the pool of its scores, and the last score with what a question file shows of it: many
+    answers have the same one, as one object (`shared_score`)."""
+
+    metric: Metric
+    pool: Pool
+    name: str
+    is_ranked: bool
+    last: Score | None = None
+    shown: MetricScore = field(default_factory=MetricScore)
+
+    def show(self, score: Score, *, verdicts: bool) -> MetricScore:
+        """Return a score as a question file shows it, with the `verdicts` among its reasons or without."""
+        if score is not self.last:
+            shown: MetricScore = {"value": score.value}
+            if score.n != 1:
+                shown["n"] = score.n
+            if score.parts:
+                shown["parts"] = score.parts
+            if why := score.why if verdicts else {k: v for k, v in score.why.items() if k != "verdicts"}:
+                shown["why"] = why
+            if self.metric.pooling == "counts" and (ratio := self.metric.ratio(score)) is not None:
+                shown["ratio"] = list(ratio)
+            self.last, self.shown = score, shown
+        return self.shown
 
 
 class QuestionScorer:
@@ -95,11 +123,11 @@ class QuestionScorer:
         self.document_ids = DocumentIds()
         self._of_retrieval = [metric for metric in metrics if isinstance(metric, RetrievalMetric)]
         self._measures = [
-            (metric.name, metric, self.pools[metric.name], isinstance(metric, RetrievalMetric))
+            _Measure(metric, self.pools[metric.name], metric.name, isinstance(metric, RetrievalMetric))
             for metric in metrics
             if not metric.in_profile
         ]
-        self.tables = QuestionTables(rules.profile, [name for name, *_ in self._measures])
+        self.tables = QuestionTables(rules.profile, [one.name for one in self._measures])
         self.table = TableMaker()
         self.verdicts: dict[str, str] = {}
         self._run = run
@@ -178,42 +206,32 @@ class QuestionScorer:
     def _measured(self, facts: Facts) -> dict[str, MetricScore]:
         """Score one record by every metric, add the scores to their pools, and return them as its question
         file shows them."""
-        question, ranked = facts.record.question, facts.ranked
+        question, ranked, left_out = facts.record.question, facts.ranked, self._rules.left_out
         number = self._questions.number(question)
         is_variant = question.id in self._rules.variants
         found: dict[str, MetricScore] = {}
         unjudged = False
-        for name, metric, pool, is_ranked in self._measures:
+        for measure in self._measures:
+            name, metric, pool = measure.name, measure.metric, measure.pool
             compared = len(facts.compared)
-            score = ranked.get(name) if is_ranked else None
-            if question.id in self._rules.left_out.get(name, ()):
+            if left_out and question.id in left_out.get(name, ()):
                 score = shared_score(name, None, 0, left_out=ON_PURPOSE)
-            elif not is_ranked:
+            elif measure.is_ranked:
+                if name not in ranked:
+                    continue  # nothing was to be found, and no metric says so by itself
+                score = ranked[name]
+            else:
                 score = metric.of(facts)
-            if score is None:
-                continue  # nothing was to be found, and no metric says so by itself
             if metric.group and (gold := score.why.get("lacks")) in _OTHER_GOLD:
                 pool.leave_out(str(gold), not is_variant)
                 continue
-            if name in OF_VARIANTS or not is_variant:
+            if not is_variant or name in OF_VARIANTS:
                 pool.add(question, score, number)
                 if self._rules.labels:
                     pool.add_labels(facts, score, self._rules.labels)
-            shown: MetricScore = {"value": score.value}
-            found[name] = shown
-            if score.n != 1:
-                shown["n"] = score.n
-            if score.parts:
-                shown["parts"] = score.parts
-                unjudged = unjudged or bool(score.parts.get("unjudged"))
-            why = score.why
-            if len(facts.compared) > compared and "verdicts" in why:
-                # the claims with their verdicts are written once for all metrics
-                why = {key: value for key, value in why.items() if key != "verdicts"}
-            if why:
-                shown["why"] = why
-            if metric.pooling == "counts" and (ratio := metric.ratio(score)) is not None:
-                shown["ratio"] = list(ratio)
+            # the claims with their verdicts are written once for all metrics
+            found[name] = measure.show(score, verdicts=len(facts.compared) == compared)
+            unjudged = unjudged or bool(score.parts and score.parts.get("unjudged"))
         self.tally.counts["unjudged"] += unjudged
         return found
 
