@@ -10,14 +10,14 @@ the kind as the name. They are looked up only for a kind that fathoms does not k
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from fathoms import hooks
 from fathoms.component import Component, kind_of
@@ -206,6 +206,27 @@ def built_in(room: Room, modules: tuple[str, ...] = ()) -> Mapping[str, type[Com
     return {kind_of(component): component for component in found}
 
 
+def near(room: Room, kind: str) -> type[Component] | None:
+    """Return the component of a kind where its module is named as the kind is, as most are: no others of the
+    room are imported then. `None` says nothing."""
+    modules = [line.partition(":")[0] for line in ROOMS[room]]
+    named = tuple(one for one in modules if one.rpartition(".")[2] == kind.replace("-", "_"))
+    return built_in(room, named).get(kind) if named else None
+
+
+def components_of(*names: Room) -> Callable[[str], Any]:
+    """Return what finds the classes of rooms by their names, for `__getattr__` of a package: each is imported
+    when it is used, because a run uses a few of them."""
+    places = {line.rpartition(":")[2]: line for name in names for line in ROOMS[name]}
+
+    def find(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"there is no component '{name}'")
+        return hooks.loaded(places[name])
+
+    return find
+
+
 @cache
 def rooms() -> Mapping[type[Component], Room]:
     """Return the room of each component of fathoms."""
@@ -246,6 +267,10 @@ class OneOf:
 
         def read(value: Any) -> Any:
             kind = value.get("kind") if isinstance(value, Mapping) else getattr(value, "kind", None)
+            one = near(self.room, kind) if isinstance(kind, str) else None
+            if one is not None and (self.within is None or self.within in one.usable_in):
+                with suppress(ValidationError):  # the union says where something is wrong
+                    return one.model_validate(value)
             found = plugin(self.room, kind, source) if isinstance(kind, str) else None
             if found is not None and (self.within is None or self.within in found.usable_in):
                 return found.model_validate(value)

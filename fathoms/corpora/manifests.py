@@ -23,7 +23,7 @@ def _plain_name(name: str) -> str:
 class ManifestFile(BaseModel):
     """One file of a data set."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     file: Annotated[str, AfterValidator(_plain_name)]
     """The file name, without a folder."""
@@ -38,7 +38,7 @@ class ManifestFile(BaseModel):
 class Manifest(BaseModel):
     """A data set: its files, and its title, licence and citation."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     name: Annotated[str, AfterValidator(_plain_name)]
     """The name of the data set in configurations. The manifest file must be called `NAME.yaml`."""

@@ -21,7 +21,7 @@ class PulledFile(BaseModel):
     how it differs from the expected file, `None` if it does not.
     """
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     sha256: str
     bytes: int
@@ -38,7 +38,7 @@ class PulledFile(BaseModel):
 class Pulled(BaseModel):
     """The record of one folder: `files` maps file names to their records."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
     version: Literal[1] = 1
     files: dict[str, PulledFile] = {}

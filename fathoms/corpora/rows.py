@@ -170,7 +170,7 @@ def _scalars(value: Any) -> Any:
 class GoldEvidence(Evidence):
     """Evidence as written in a question file; unlike `Evidence`, it rejects unknown keys."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     @model_validator(mode="after")
     def _says_where(self) -> GoldEvidence:
@@ -182,13 +182,13 @@ class GoldEvidence(Evidence):
 class GoldStep(Step):
     """A hop as written in a question file; unlike `Step`, it rejects unknown keys."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
 
 class GoldNugget(Nugget):
     """A nugget as written in a question file; unlike `Nugget`, it rejects unknown keys and empty texts."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     answers: Annotated[tuple[str, ...], BeforeValidator(one_or_more)] = ()
 
@@ -210,7 +210,7 @@ class GoldNugget(Nugget):
 class GoldFact(Fact):
     """A fact as written in a question file; unlike `Fact`, it rejects unknown keys and empty texts."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     @field_validator("text")
     @classmethod
@@ -223,7 +223,7 @@ class GoldFact(Fact):
 class CandidateQuote(Quote):
     """A candidate quote as written in a question file; unlike `Quote`, it rejects unknown keys."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     @field_validator("id")
     @classmethod
@@ -255,7 +255,7 @@ class CandidateQuote(Quote):
 class QuestionRow(BaseModel):
     """One question as written in a file; the module docstring describes the keys."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     question: str
     answers: Annotated[list[list[GoldPhrase]], BeforeValidator(_variants)] = []

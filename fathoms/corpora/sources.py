@@ -16,7 +16,7 @@ from fathoms.corpora.manifests import is_path, known_sets
 class FileSource(BaseModel):
     """Your own questions and PDFs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     questions: Path
     """The question file (`.json`, `.jsonl`, `.ndjson`, `.csv`, `.tsv`, `.xlsx`), relative to the
@@ -32,7 +32,7 @@ class FileSource(BaseModel):
 class NamedSource(BaseModel):
     """A data set that has a manifest; its questions or documents may be replaced by your own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
     loads: ClassVar[Mapping[str, Loads]] = {"name": Loads("file")}
 
     name: str

@@ -20,7 +20,6 @@ from fathoms.experiment.kinds import (
 from fathoms.metrics.registry import default_metrics
 from fathoms.pipeline.matrix import Cell, at_cell, axes_of, cells_in, read_axes, titled
 from fathoms.pipeline.pipeline import Pipeline
-from fathoms.retrieve import Describe
 
 E = TypeVar("E", bound=Measured)
 
@@ -98,6 +97,8 @@ def _search(
     data = {key: value for key, value in source.data.items() if key not in AFTER_RETRIEVAL}
     source = Source(source.name, data, source.places)
     experiment = _with_known_metrics(validate(SearchExperiment, source), source)
+    from fathoms.retrieve import Describe
+
     if isinstance(experiment.retrieve, Describe):  # what is found is not changed by how it is read
         experiment = experiment.model_copy(update={"retrieve": experiment.retrieve.first})
     if not experiment.retrieve.searches:

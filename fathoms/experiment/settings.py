@@ -10,7 +10,7 @@ instruction in the context of the pipeline as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -19,8 +19,11 @@ from fathoms.errors import UsageError
 from fathoms.experiment.kinds import AnyExperiment, Experiment
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.injections import InjectionLeaked, InjectionObeyed
-from fathoms.retrieve import AnyRetriever, Degrade, Distractors, Expand, Injected, Rerank
-from fathoms.retrieve.distractors import Mode
+from fathoms.retrieve import AnyRetriever
+
+if TYPE_CHECKING:
+    from fathoms.retrieve import Distractors, Injected
+    from fathoms.retrieve.distractors import Mode
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {
     "closed-book": {"retrieve": {"kind": "none"}, "prompt": {"template": "closed-book"}},
@@ -74,6 +77,8 @@ def in_setting(experiment: AnyExperiment, setting: str) -> AnyExperiment:
 
 def _with_mode(retriever: AnyRetriever, mode: Mode) -> Distractors:
     """Return the retriever within `distractors`; the options of one that is configured so are kept."""
+    from fathoms.retrieve import Distractors
+
     if isinstance(retriever, Distractors):
         return retriever.model_copy(update={"mode": mode})
     try:
@@ -88,6 +93,8 @@ def _with_mode(retriever: AnyRetriever, mode: Mode) -> Distractors:
 def _ranking(retriever: AnyRetriever) -> AnyRetriever:
     """Return what ranks the chunks by their similarity before gold is removed from them, or before a language
     model expands the question or sorts what was found; another retriever is returned as it is."""
+    from fathoms.retrieve import Degrade, Expand, Rerank
+
     if isinstance(retriever, Expand | Degrade):
         return _ranking(retriever.retriever)
     return retriever.first if isinstance(retriever, Rerank) and retriever.called else retriever
@@ -95,6 +102,8 @@ def _ranking(retriever: AnyRetriever) -> AnyRetriever:
 
 def _injected(retriever: AnyRetriever, planted: str) -> Injected:
     """Return the retriever within `injected`; the options of one that is configured so are kept."""
+    from fathoms.retrieve import Injected
+
     if isinstance(retriever, Injected):
         return retriever.model_copy(update={"instruction": planted})
     try:

@@ -54,7 +54,7 @@ def _allowance(value: Any) -> Any:
 class GateSettings(BaseModel):
     """Settings of `fathoms gate` for the runs of this configuration; options on the command line win."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     preset: Literal["small"] | None = None
     """`small` judges by the right answers that were lost, which suits 15 to 100 questions: FAIL if more are

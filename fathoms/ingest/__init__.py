@@ -7,23 +7,27 @@ file that somebody else made.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fathoms.ingest.chunkers.chunker import BaseChunker
-from fathoms.ingest.chunkers.docling import DoclingHybridChunker
-from fathoms.ingest.chunkers.pages import PageChunker
-from fathoms.ingest.chunkers.sentence import SentenceChunker
 from fathoms.ingest.cut_outs import MARGIN, cut_out_images, cut_outs, has_boxes
-from fathoms.ingest.docling.parser import Docling
-from fathoms.ingest.parsers.pdfium import Pdfium
-from fathoms.ingest.parsers.pymupdf import PyMuPDF
-from fathoms.ingest.parsers.python import PythonParser
 from fathoms.ingest.workers.page_files import page_images, pdf_part
 from fathoms.ingest.workers.parallel import parse_all
 from fathoms.ingest.workers.pool import parse_in_child
 from fathoms.pdf.parser import ElementKind, PdfParser
 from fathoms.pdf.pictures import fitted_picture
-from fathoms.registry import OneOf
+from fathoms.registry import OneOf, components_of
+
+if TYPE_CHECKING:
+    from fathoms.ingest.chunkers.docling import DoclingHybridChunker
+    from fathoms.ingest.chunkers.pages import PageChunker
+    from fathoms.ingest.chunkers.sentence import SentenceChunker
+    from fathoms.ingest.docling.parser import Docling
+    from fathoms.ingest.parsers.pdfium import Pdfium
+    from fathoms.ingest.parsers.pymupdf import PyMuPDF
+    from fathoms.ingest.parsers.python import PythonParser
+
+__getattr__ = components_of("parsers", "chunkers")
 
 Parser = Annotated[PdfParser, OneOf("parsers")]
 Chunker = Annotated[BaseChunker, OneOf("chunkers")]

@@ -6,16 +6,20 @@ claims, `journal.py` stores every verdict as it comes, and `asking.py` asks for 
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from fathoms.judges.cascade import Cascade
-from fathoms.judges.imported import ImportedJudge
 from fathoms.judges.judge import Judge
-from fathoms.judges.llm import LLMJudge
-from fathoms.judges.nli import NLIJudge
-from fathoms.judges.people import PeopleJudge
-from fathoms.judges.scripted import ScriptedJudge
-from fathoms.registry import OneOf
+from fathoms.registry import OneOf, components_of
+
+if TYPE_CHECKING:
+    from fathoms.judges.cascade import Cascade
+    from fathoms.judges.imported import ImportedJudge
+    from fathoms.judges.llm import LLMJudge
+    from fathoms.judges.nli import NLIJudge
+    from fathoms.judges.people import PeopleJudge
+    from fathoms.judges.scripted import ScriptedJudge
+
+__getattr__ = components_of("judges")
 
 AnyJudge = Annotated[Judge, OneOf("judges")]
 

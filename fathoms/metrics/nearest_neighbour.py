@@ -41,7 +41,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+")
 class Exemplars(BaseModel):
     """Example texts per label, in the format of the file that FATHOMS-RAG released."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     statement: Annotated[tuple[str, ...], Field(min_length=1)]
     abstention: Annotated[tuple[str, ...], Field(min_length=1)]

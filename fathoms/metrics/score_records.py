@@ -36,7 +36,7 @@ class ReadingSteps(BaseModel):
     """What is set aside when an answer is read under the profile `fathoms`, by kind; `keep` leaves a kind in
     the answer. Reasoning is never a part of an answer."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     citation: Step = "aside"
     """References in the text: `[1]`, `(p. 12)`, `[report.pdf, p. 3]`, superscripts."""
@@ -62,7 +62,7 @@ class ReadingSteps(BaseModel):
 class Scoring(BaseModel):
     """The settings for scoring answers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     profile: Literal["paper", "paper-by-words", "paper-configured", "released-code", "fathoms"] | None = None
     """The profile that reports show first; by default `paper` for the FATHOMS-RAG questions and `fathoms` for

@@ -9,30 +9,34 @@ module with a subclass of `ChatComponent`, `TextEmbedder` or `EmbedsPages`, and 
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from fathoms.models.chat.anthropic import AnthropicLLM
 from fathoms.models.chat.chat_component import ChatComponent
-from fathoms.models.chat.embedded import Embedded
-from fathoms.models.chat.google import GoogleLLM
-from fathoms.models.chat.llamaindex import LlamaIndexEmbedder, LlamaIndexLLM
-from fathoms.models.chat.ollama import OllamaEmbedder, OllamaLLM
-from fathoms.models.chat.openai import OpenAILLM
-from fathoms.models.chat.openai_compatible import OpenAICompatibleEmbedder, OpenAICompatibleLLM
-from fathoms.models.chat.scripted import ScriptedModel
-from fathoms.models.embed.cross_encoder import CrossEncoder
-from fathoms.models.embed.image_text import ImageTextEmbedder
-from fathoms.models.embed.lexical import LexicalEmbedder
-from fathoms.models.embed.multi_vector import MultiVectorEmbedder
-from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.pages import EmbedsPages
-from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
-from fathoms.models.embed.served.cohere import CoherePages
-from fathoms.models.embed.served.jina import JinaPages
-from fathoms.models.embed.served.openai_compatible import OpenAICompatiblePages
-from fathoms.models.embed.served.voyage import VoyagePages
 from fathoms.models.protocols import ChatModel, FileLimits, ImageLimits, TextEmbedder
-from fathoms.registry import OneOf
+from fathoms.registry import OneOf, components_of
+
+if TYPE_CHECKING:
+    from fathoms.models.chat.anthropic import AnthropicLLM
+    from fathoms.models.chat.embedded import Embedded
+    from fathoms.models.chat.google import GoogleLLM
+    from fathoms.models.chat.llamaindex import LlamaIndexEmbedder, LlamaIndexLLM
+    from fathoms.models.chat.ollama import OllamaEmbedder, OllamaLLM
+    from fathoms.models.chat.openai import OpenAILLM
+    from fathoms.models.chat.openai_compatible import OpenAICompatibleEmbedder, OpenAICompatibleLLM
+    from fathoms.models.chat.scripted import ScriptedModel
+    from fathoms.models.embed.cross_encoder import CrossEncoder
+    from fathoms.models.embed.image_text import ImageTextEmbedder
+    from fathoms.models.embed.lexical import LexicalEmbedder
+    from fathoms.models.embed.multi_vector import MultiVectorEmbedder
+    from fathoms.models.embed.onnx import OnnxEmbedder
+    from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
+    from fathoms.models.embed.served.cohere import CoherePages
+    from fathoms.models.embed.served.jina import JinaPages
+    from fathoms.models.embed.served.openai_compatible import OpenAICompatiblePages
+    from fathoms.models.embed.served.voyage import VoyagePages
+
+__getattr__ = components_of("models", "embedders", "page_embedders", "rerankers")
 
 Generator = Annotated[ChatComponent, OneOf("models")]
 Embedder = Annotated[TextEmbedder, OneOf("embedders")]

@@ -24,7 +24,7 @@ _MILLION = 1_000_000
 class Price(BaseModel):
     """Prices in US dollars per million tokens."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     input: float = Field(ge=0, allow_inf_nan=False)
     """Price of prompt tokens."""

@@ -56,14 +56,12 @@ from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
 from fathoms.retrieve import (
     AnyRetriever,
     Dense,
-    Distractors,
     EachDocument,
     Index,
-    Injected,
-    ShowsQuotes,
     WholeDocument,
 )
 from fathoms.retrieve.page_search import PageHandling, PageSearch
+from fathoms.retrieve.quotes import ShowsQuotes
 from fathoms.runs.cache import Cache
 from fathoms.types import Chunk, Document, DocumentFacts, Prompt
 
@@ -565,7 +563,7 @@ class Pipeline(Stages):
                 " pictures are cited ({rank} in 'chunk', {number} in 'picture'): set prompt: {template:"
                 " quotes}"
             )
-        if isinstance(self.retrieve, Distractors | Injected) and texts.order == "page":
+        if self.retrieve.kind in ("distractors", "injected") and texts.order == "page":
             raise ConfigError(
                 f"prompt.order: 'page' sorts the chunks by their pages, and kind '{self.retrieve.kind}' has a"
                 " 'position' for them: set prompt.order: rank"

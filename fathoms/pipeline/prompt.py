@@ -55,7 +55,7 @@ class Template(BaseModel):
     `{context}`, no retrieved text is packed. A template that has the model think first asks it to write
     `answer_mark` before its answer."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     system: str = ""
     user: str

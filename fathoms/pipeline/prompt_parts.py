@@ -23,7 +23,7 @@ _BLANK = re.compile(r"\n{3,}")
 class _Data(BaseModel):
     """Base class of what template files hold."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Choice(_Data):

@@ -170,7 +170,7 @@ class Expand(Wrapping):
 class Template(BaseModel):
     """A prompt template with its version, which is in the fingerprint together with the text."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     version: int
     text: str

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from fathoms.answers.citations import parse_citations
 from fathoms.errors import PromptTooLongError
-from fathoms.models import ChatModel, Embedded, ScriptedModel
+from fathoms.models import ChatModel
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import CHARACTERS
 from fathoms.pipeline.answering import PackedQuestion
@@ -217,6 +217,8 @@ def _answering(packed: PackedQuestion) -> Estimate:
 
 def _counts_here(model: ChatModel) -> bool:
     """Whether the model counts tokens in this process."""
+    from fathoms.models import Embedded, ScriptedModel
+
     return isinstance(model, Embedded | ScriptedModel)
 
 

@@ -9,13 +9,6 @@ from typing import Any
 
 from fathoms.corpora import Corpus
 from fathoms.errors import FathomsError
-from fathoms.ingest import Docling
-from fathoms.models import (
-    Embedded,
-    LexicalEmbedder,
-    OnnxEmbedder,
-    SentenceTransformersEmbedder,
-)
 from fathoms.models.caller import provider_of
 from fathoms.models.embed.served.served_model import ServedPageModel
 from fathoms.pipeline.answering import Ingested, PackedQuestion
@@ -41,7 +34,7 @@ from fathoms.runs.cache import Cache
 from fathoms.types import Purpose, Question, Record
 
 _UNPARSED = "the documents are not parsed yet: run 'fathoms ingest' first, which may take long"
-_IN_PROCESS = (OnnxEmbedder, LexicalEmbedder, SentenceTransformersEmbedder)
+_IN_PROCESS = ("onnx", "lexical", "sentence-transformers")
 
 
 @dataclass(frozen=True)
@@ -174,9 +167,9 @@ def _obstacle(experiment: Runnable, corpus: Corpus, cache: Cache, missing: Mappi
     absent = [stage for stage in ("ingest", "chunk", "embed", "retrieve") if stage in missing]
     if absent:
         return f"{', '.join(absent)}: something is missing"
-    if isinstance(experiment.generator, Embedded) and "generate" in missing:
+    if getattr(experiment.generator, "kind", None) == "embedded" and "generate" in missing:
         return "generate: something is missing"
-    if stages.retrieve.embeds and not isinstance(stages.embed, _IN_PROCESS):
+    if stages.retrieve.embeds and stages.embed.kind not in _IN_PROCESS:
         return f"embed: {described(stages.embed)} would have to be called"
     if _takes_long_to_parse(stages, corpus, cache):
         return _UNPARSED
@@ -205,7 +198,7 @@ def _obstacle_to_search(
 
 def _takes_long_to_parse(stages: Stages, corpus: Corpus, cache: Cache) -> bool:
     """Whether documents are still to be parsed, by a parser that is too slow for an estimate."""
-    return isinstance(stages.ingest, Docling) and not stages.is_parsed(corpus.documents, cache)
+    return stages.ingest.kind == "docling" and not stages.is_parsed(corpus.documents, cache)
 
 
 def _embedding(embed: ServedPageModel) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pydantic import TypeAdapter
@@ -63,3 +64,28 @@ def test_importing_the_room_imports_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.slow
+def test_a_run_imports_the_components_that_its_configuration_names_and_completes_few_classes_for_it(
+    tmp_path: Path,
+) -> None:
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        "name: c\ndata: {questions: q.json, documents: docs}\nembed: {kind: lexical}\n"
+        "retrieve: {kind: dense}\ngenerate: {kind: scripted}\n"
+    )
+    program = f"""
+import sys, pathlib, fathoms.runner.runner, fathoms.experiment
+from pydantic import BaseModel
+def classes(of):
+    return [one for sub in of.__subclasses__() for one in (sub, *classes(sub))]
+completed = [one for one in classes(BaseModel) if one.__pydantic_complete__ and "fathoms" in one.__module__]
+fathoms.experiment.load_experiment(pathlib.Path({str(config)!r}))
+others = ["models.chat.anthropic", "models.chat.google", "models.chat.ollama", "retrieve.rerank",
+    "retrieve.hybrid", "retrieve.bm25", "pipeline.external.http", "judges.llm", "judges.people",
+    "ingest.docling.parser", "ingest.parsers.python"]
+print([one for one in others if "fathoms." + one in sys.modules], len(completed) < 35)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[] True\n"

@@ -22,7 +22,7 @@ from fathoms.types import OFFICE, PDF
 
 
 class _Element(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
 
     kind: Literal["text", "table", "picture", "formula", "code"]
     text: str = ""
@@ -36,7 +36,7 @@ class _Element(BaseModel):
 
 
 class _Page(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     text: str | None
     pictures: int = Field(default=0, ge=0)
@@ -46,7 +46,7 @@ class _Page(BaseModel):
 class _Returned(BaseModel):
     """What the user's `read` may return."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     pages: list[_Page] = []
     page_count: int | None = Field(default=None, ge=0)

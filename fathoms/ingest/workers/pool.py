@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from fathoms.executors import OnPage
-from fathoms.ingest.docling.parser import Docling
 from fathoms.ingest.parsers.pdfium import Pdfium
-from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.ingest.workers.second_opinion import SecondOpinion
 from fathoms.paths import sha256_file
 from fathoms.pdf.child import ChildPool
@@ -65,13 +63,17 @@ def _pool_of(
     parser: PdfParser, children: Children, workers: int, hash_of: Callable[[Path], str]
 ) -> ParserPool:
     """Return the pool for the files that are no recordings."""
-    if isinstance(parser, Docling):  # its models take many seconds to load
+    if parser.kind == "docling":  # its models take many seconds to load
+        from fathoms.ingest.docling.parser import Docling
         from fathoms.ingest.docling.pool import DoclingPool
 
+        assert isinstance(parser, Docling)
         return DoclingPool(parser, children, workers, hash_of)
     pool = ChildPool(parser, children, hash_of)
     if not isinstance(parser, Pdfium):
         return pool
+    from fathoms.ingest.parsers.pymupdf import PyMuPDF
+
     shared = parser.model_dump(include={"timeout", "memory_mb", "max_pages", "join_lines"})
     other = PyMuPDF(**shared)
     return SecondOpinion(pool, ChildPool(other, children, hash_of))

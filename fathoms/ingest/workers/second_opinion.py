@@ -10,7 +10,6 @@ from pathlib import Path
 from fathoms.errors import DocumentError
 from fathoms.executors import OnPage, Ready
 from fathoms.ingest.parsers.missing_text import IN_FONTS, numbered
-from fathoms.ingest.parsers.pymupdf import PyMuPDF
 from fathoms.pdf.child import ChildPool
 from fathoms.pdf.parsed import Parsed
 from fathoms.pdf.parser import MakeDocument
@@ -63,7 +62,7 @@ def _compared(document: Document, other: Document) -> Parsed:
     more = sum(map(_characters, other.pages)) - sum(map(_characters, pages))
     said = "PyMuPDF reads no more"
     if more > 0:
-        said = f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: {PyMuPDF().kind}}}"
+        said = f"PyMuPDF reads {more} characters more: compare with ingest: {{kind: pymupdf}}"
     warnings = []
     for line in document.warnings:
         reasons = line.partition(": ")[2]

@@ -20,7 +20,7 @@ _MAY_LACK = {"context", "question"}
 class Template(BaseModel):
     """A prompt with places such as `{claim}`, its version, and examples, which `{examples}` stands for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     version: int
     text: str

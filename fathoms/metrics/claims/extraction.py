@@ -39,7 +39,7 @@ Weigh = Callable[[str], float]
 class Share(BaseModel):
     """A share in [0, 1] with its 95 % interval."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     value: float
     low: float
@@ -54,7 +54,7 @@ class Extraction(BaseModel):
     claims. `failed` counts texts that it could not split, which are among neither.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     decomposer: str
     precision: Share

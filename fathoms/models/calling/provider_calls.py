@@ -40,7 +40,7 @@ class ExecutionSettings(BaseModel):
     requests together.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kind: Literal["local", "ray"] = "local"
     """Who works on the corpus and scores answers: `local`, the processes of this machine (for documents as

@@ -9,27 +9,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import ModelError, error_of
-from fathoms.models.embed.image_text import ImageTextEmbedder
-from fathoms.models.embed.multi_vector import MultiVectorEmbedder
-from fathoms.models.embed.onnx import OnnxEmbedder
 from fathoms.models.embed.pages import HubPageModel
 from fathoms.models.embed.patches import Patches, Words
-from fathoms.models.embed.sentence_transformers import SentenceTransformersEmbedder
-from fathoms.models.embed.served.served_model import ServedPageModel
-from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.safety.children import Child, ChildEndedError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from fathoms.models import Embedder, PageEmbedder
+    from fathoms.models import Embedder, ImageTextEmbedder, MultiVectorEmbedder, PageEmbedder
+    from fathoms.models.embed.served.spent import EmbeddingCalls
 
     Vectors = NDArray[np.float32]
 
-APART = (OnnxEmbedder, SentenceTransformersEmbedder)
-"""The embedders that load a model and therefore run in the worker process. Others ask a server or count
-words."""
+APART = ("onnx", "sentence-transformers")
+"""The kinds of embedders that load a model and therefore run in the worker process. Others ask a server or
+count words."""
 
 _PLACES = ("FATHOMS_", "HF_", "CUDA_")
 """Prefixes of the environment variables that determine where weights are found and which device is used."""
@@ -43,7 +38,7 @@ def embed(embedder: Embedder, texts: Sequence[str], *, query: bool = False) -> N
     """
     import numpy as np
 
-    if not isinstance(embedder, APART):
+    if embedder.kind not in APART:
         return embedder.embed_queries(texts) if query else embedder.embed(texts)
     head, data = _WORKER.ask({"embedder": _options(embedder), "texts": list(texts), "query": query})
     return np.frombuffer(data, dtype=np.float32).reshape(head["shape"])
@@ -55,6 +50,8 @@ def embed_pages(
     """Return the vectors of each picture of a page, float32 of shape (vectors, width), as the embedder's own
     method does; raises its errors, and ModelError if the worker process ended. Local models run in the worker
     process; `how` says how a server is called, and counts what that took."""
+    from fathoms.models.embed.served.served_model import ServedPageModel
+
     if isinstance(embedder, ServedPageModel):
         return embedder.embed_pages(pictures, how)
     return _matrices(embedder, {"pages": [str(picture.absolute()) for picture in pictures]})
@@ -65,6 +62,8 @@ def embed_questions(
 ) -> list[Vectors]:
     """Return the vectors of each question, float32 of shape (vectors, width), as the embedder's own method
     does; raises its errors, and ModelError if the worker process ended. `how` is that of `embed_pages`."""
+    from fathoms.models.embed.served.served_model import ServedPageModel
+
     if isinstance(embedder, ServedPageModel):
         return embedder.embed_questions(texts, how)
     return _matrices(embedder, {"questions": list(texts)})
@@ -100,7 +99,7 @@ def _matrices(embedder: PageEmbedder, request: dict[str, Any]) -> list[Vectors]:
 def check(embedder: Embedder | PageEmbedder) -> None:
     """Run the embedder's `check` in the process where it will be used, so that no model is loaded twice."""
     # the checks of the others load no model
-    if not isinstance(embedder, SentenceTransformersEmbedder | HubPageModel):
+    if embedder.kind != "sentence-transformers" and not isinstance(embedder, HubPageModel):
         embedder.check()
     else:
         _WORKER.ask({"embedder": _options(embedder)})

@@ -50,7 +50,7 @@ class EmbedWork(Work[Sequence[str], "Vectors"]):
     @property
     def is_local(self) -> bool:
         """Whether the model runs on the machine that embeds, so that more machines are of use."""
-        return isinstance(self.embedder, APART)
+        return self.embedder.kind in APART
 
     def identity(self) -> dict[str, Any]:
         """The identity of the model, with the hashes of its weights."""

@@ -6,13 +6,17 @@ in the record; what it does not report counts as unknown, never as 0.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fathoms.pipeline.external.external_pipeline import Connected, ExternalPipeline
-from fathoms.pipeline.external.http import Http
-from fathoms.pipeline.external.python import Python, Source
-from fathoms.registry import OneOf
+from fathoms.registry import OneOf, components_of
+
+if TYPE_CHECKING:
+    from fathoms.pipeline.external.http import Http
+    from fathoms.pipeline.external.python import Python
+
+__getattr__ = components_of("pipelines")
 
 External = Annotated[ExternalPipeline, OneOf("pipelines")]
 
-__all__ = ["Connected", "External", "ExternalPipeline", "Http", "Python", "Source"]
+__all__ = ["Connected", "External", "ExternalPipeline", "Http", "Python"]

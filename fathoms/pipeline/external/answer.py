@@ -37,7 +37,7 @@ def bare_text_as(key: str) -> BeforeValidator:
 class _External(BaseModel):
     """Base class of values that come from elsewhere."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False, defer_build=True)
 
 
 class Context(_External):
@@ -79,7 +79,7 @@ class SearchRound(_External):
 class CitedPlace(Evidence):
     """One cited place. Its numbers must be finite, because a run with others could not be read back."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False, defer_build=True)
 
 
 def none_if_empty(value: Any) -> Any:

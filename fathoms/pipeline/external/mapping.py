@@ -103,7 +103,7 @@ def members(data: Any, path: str) -> list[dict[str, Any]]:
 class _Paths(BaseModel):
     """Base class of mappings with one JSONPath per key; null means that the part is not looked for."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class _Each(_Paths):

@@ -45,7 +45,7 @@ class Unmatched(NamedTuple):
 class VersionInReply(BaseModel):
     """Where a reply has the version of the service: in a header, or at a JSONPath."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     header: str | None = Field(default=None, min_length=1)
     """Name of a header of the response."""

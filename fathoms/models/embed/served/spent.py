@@ -23,7 +23,7 @@ class EmbeddingPrice(BaseModel):
     """Prices in US dollars per million tokens of an embedding model, which vendors set apart for pictures and
     texts."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     image: float = Field(ge=0, allow_inf_nan=False)
     """Price of the tokens of pictures."""
