@@ -452,11 +452,8 @@ def _gate_check(family: _Family, check: Check, margin: float, alpha: float) -> G
     undecided, shown = check.verdict == "UNDECIDED", family.shown
     scale = family.width * shown.part  # of what the judge says
     resolved = resolvable(family.answers, shown.alpha(alpha)) if undecided else 0.0
-    needed = (
-        questions_needed(family.answers, margin * shown.least / scale, shown.alpha(alpha))
-        if (undecided and shown.least > 0)
-        else None
-    )
+    of_labels = margin * shown.least / scale  # not above 0 where the judge may show nothing
+    needed = questions_needed(family.answers, of_labels, shown.alpha(alpha)) if undecided else None
     return GateCheck(
         family.metric,
         family.category,

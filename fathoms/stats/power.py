@@ -59,6 +59,8 @@ def smallest_margin(sizes: tuple[int, ...], alpha: float) -> float:
 def questions_needed(answers: Answers, margin: float, alpha: float) -> int | None:
     """Return how many questions, in the same proportions of categories, an unchanged pipeline needs to pass
     with a probability of 80 %, to within 3 %; `None` if `MOST` are not enough."""
+    if margin <= 0:  # the interval of an unchanged pipeline reaches below 0, however many questions there are
+        return None
     low = n = len(answers.compared()[0])
     while np.mean(_lowest(answers, n, alpha) > -margin) < POWER:
         if n >= MOST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import numpy as np
 import pytest
@@ -557,4 +558,9 @@ def test_the_questions_needed_resolve_the_margin():
     needed = questions_needed(found, 0.05, 0.025)
     assert needed is not None
     assert 100 <= needed < 400
-    assert questions_needed(found, 0.0, 0.025) is None  # unreachable
+    began = time.process_time()
+    for margin in (0.0, -0.1):
+        assert questions_needed(found, margin, 0.025) is None
+    found_by_thought = time.process_time()
+    questions_needed(found, 0.05, 0.025)
+    assert found_by_thought - began < time.process_time() - found_by_thought  # nothing was simulated
