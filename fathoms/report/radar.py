@@ -13,8 +13,13 @@ and the label of the axis says "no value".
 
 from __future__ import annotations
 
+import atexit
+import functools
 import io
 import math
+import os
+import shutil
+import tempfile
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -165,11 +170,42 @@ def save(chart: Chart, path: Path, formats: Sequence[str] = ("png", "svg")) -> l
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         picture = draw(chart)
         for suffix in formats:
+            if suffix == "pdf":
+                _write_with_plain_fonts(picture)
             buffer = io.BytesIO()
             picture.savefig(buffer, format=suffix, facecolor="white", **FORMATS[suffix])
             written.append(path.with_name(f"{path.name}.{suffix}"))
             write_atomic(written[-1], buffer.getvalue())
     return written
+
+
+def _write_with_plain_fonts(picture: Figure) -> None:
+    """Have all texts of a figure written in copies of their fonts without rules for scripts and ligatures.
+
+    Matplotlib cuts each font down to the characters of a PDF, and for that it reads these rules of some
+    thousand characters, which took more than half of the time of a whole report.
+    """
+    from matplotlib.font_manager import findfont
+    from matplotlib.text import Text
+
+    for text in picture.findobj(Text):
+        font = text.get_fontproperties()
+        if (path := str(findfont(font))).endswith(".ttf"):  # as the one that comes with Matplotlib
+            font.set_file(_plain_font(path))
+
+
+@functools.cache
+def _plain_font(path: str) -> str:
+    """Write a copy of a font without its rules for layout, which is deleted when the process ends."""
+    from fontTools.ttLib import TTFont
+
+    place = tempfile.mkdtemp(prefix="fathoms-font-")
+    atexit.register(lambda made_by: made_by == os.getpid() and shutil.rmtree(place, True), os.getpid())
+    with TTFont(path) as font:
+        for table in {"GDEF", "GPOS", "GSUB"} & set(font.keys()):
+            del font[table]
+        font.save(copy := str(Path(place, Path(path).name)))
+    return copy
 
 
 def plain_style() -> AbstractContextManager[None]:

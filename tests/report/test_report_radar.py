@@ -10,6 +10,7 @@ import subprocess
 import sys
 from xml.etree import ElementTree
 
+import pypdfium2 as pdfium
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,7 +89,11 @@ def test_the_raw_values_of_all_eight_runs_are_written(paper_runs, tmp_path):
         f"radar-correctness.{suffix}" for suffix in ("png", "svg", "pdf")
     ]
     assert png.read_bytes().startswith(b"\x89PNG")
-    assert pdf.read_bytes().startswith(b"%PDF-")
+    with pdfium.PdfDocument(pdf) as document:
+        lines = document[0].get_textpage().get_text_bounded()
+    assert "paper; each axis relative to the highest of these runs, figures as measured" in lines
+    embedded = [font["/DescendantFonts"][0].get_object()["/FontDescriptor"] for font in fonts_of(pdf)]
+    assert [len(one["/FontFile2"].get_data()) < 20_000 for one in embedded] == [True, True]  # cut down
     texts = svg_texts(svg)
     values = [f"{v:.2f}" for run in paper_runs for v in raw_values(run)]
     written = [text for text in texts if re.fullmatch(r"\d\.\d\d", text)]
@@ -104,6 +109,13 @@ def test_axes_go_from_0_to_1_unless_the_paper_s_scale_is_asked_for(paper_runs):
     assert [max(axis) for axis in zip(*paper.drawn, strict=True)] == [1.0] * 6
     assert "axes from 0 to 1" in plain.subtitle
     assert "relative to the highest" in paper.subtitle
+
+
+def fonts_of(pdf):
+    """Return the fonts of the first page of a PDF."""
+    from pypdf import PdfReader
+
+    return [font.get_object() for font in PdfReader(pdf).pages[0]["/Resources"]["/Font"].values()]
 
 
 def raw_values(run):
