@@ -199,8 +199,13 @@ def _plain_font(path: str) -> str:
     """Write a copy of a font without its rules for layout, which is deleted when the process ends."""
     from fontTools.ttLib import TTFont
 
-    place = tempfile.mkdtemp(prefix="fathoms-font-")
-    atexit.register(lambda made_by: made_by == os.getpid() and shutil.rmtree(place, True), os.getpid())
+    place, process = tempfile.mkdtemp(prefix="fathoms-font-"), os.getpid()
+
+    @atexit.register
+    def delete() -> None:
+        if os.getpid() == process:  # not a fork of it
+            shutil.rmtree(place, ignore_errors=True)
+
     with TTFont(path) as font:
         for table in {"GDEF", "GPOS", "GSUB"} & set(font.keys()):
             del font[table]
