@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from fathoms.metrics.quotes.groups import GOLD_IN, GOLD_QUOTES, MODALITY, PLACE, TYPE
+from fathoms.metrics.quotes.groups import GOLD_IN, GOLD_QUOTES, MODALITY, PLACE, THIRD, THIRDS, TYPE
 from fathoms.report.graded import figure_text
 from fathoms.report.search_table import row_labels
 from fathoms.report.section import Chart, Section
@@ -37,24 +37,27 @@ _THINK = re.compile(r"[-_ (]+(?:no[-_ ]?|non[-_ ]?)?(?:thinking|think|tk)(?![a-z
 def is_group_part(metric: str, part: str) -> bool:
     """Whether the tables show this part of a metric, so that the list of metrics need not repeat it."""
     if metric in _RECALLS.values():
-        return part.startswith(PLACE)
+        return part.startswith((PLACE, THIRD))
     return metric in (F1, QUALITY) and part.startswith(tuple(_TITLES))
 
 
-def places_section(runs: Sequence[Run]) -> Section | None:
-    """Return how often the gold quote in each place is cited; `None` if no run knows the places."""
+def places_section(kind: str, runs: Sequence[Run]) -> Section | None:
+    """Return how often the gold quote in each place, or in each third of the candidates, is cited; `None` if
+    no run knows the places."""
     found = {
-        (label, what): _parts(run, metric, PLACE)
+        (label, what): _parts(run, metric, kind)
         for run, label in _labelled(runs)
         for what, metric in _RECALLS.items()
     }
     found = {key: parts for key, parts in found.items() if parts}
     if not found:
         return None
-    places = _ordered(place for parts in found.values() for place in parts)
-    counted = (
-        "quotes, or questions where places are pooled" if any("-" in one for one in places) else "quotes"
-    )
+    names = {place for parts in found.values() for place in parts}
+    by_place = kind == PLACE
+    places = _ordered(names) if by_place else [one for one in THIRDS if one in names]
+    counted = "quotes" if by_place else "quotes, pooled by question"
+    if by_place and any("-" in one for one in places):
+        counted = "quotes, or questions where places are pooled"
     labels = list(dict.fromkeys(label for label, _ in found))
     rows = [
         [
@@ -69,15 +72,18 @@ def places_section(runs: Sequence[Run]) -> Section | None:
         " of ".join([what, *([label] if len(labels) > 1 else [])]): parts
         for (label, what), parts in found.items()
     }
+    where = "a place" if by_place else "each third"
     return Section(
-        "quote-places",
-        "Gold quotes by their place",
-        ("place", "run", "pictures", "n", "texts", "n"),
+        "quote-places" if by_place else "quote-thirds",
+        "Gold quotes by their place"
+        if by_place
+        else "Gold quotes at the front, in the middle and at the end",
+        ("place" if by_place else "third", "run", "pictures", "n", "texts", "n"),
         rows,
         [
-            "the share of the gold quotes in a place among the candidates of their kind that are cited; a dip"
-            " between the ends means that quotes are lost in the middle; [low, high]: 95 % intervals; n: gold"
-            f" {counted}"
+            f"the share of the gold quotes in {where} among the candidates of their kind that are cited; a"
+            " dip between the ends means that quotes are lost in the middle; [low, high]: 95 % intervals; n:"
+            f" gold {counted}"
         ],
         {"lines": lines},
         numbers=4,
@@ -227,7 +233,7 @@ def _count(value: float | None) -> str:
 
 
 QUOTE_TABLES: tuple[Callable[[Sequence[Run]], Section | None], ...] = (
-    places_section,
+    *(partial(places_section, kind) for kind in (THIRD, PLACE)),
     *(partial(group_section, kind) for kind in _TITLES),
     thinking_section,
 )

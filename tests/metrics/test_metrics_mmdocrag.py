@@ -228,8 +228,8 @@ def test_the_figures_of_places_modalities_kinds_and_numbers() -> None:
         name: {part: one["value"] for part, one in figure["parts"].items()}  # type: ignore[attr-defined]
         for name, figure in found.items()
     }
-    assert parts["mmdocrag.text-recall"] == {"place 1": 0.5, "place 3": 0.5}
-    assert parts["mmdocrag.image-recall"] == {"place 2": 0.5}
+    assert parts["mmdocrag.text-recall"] == {"place 1": 0.5, "place 3": 0.5, "third front": 0.5}
+    assert parts["mmdocrag.image-recall"] == {"place 2": 0.5, "third front": 0.5}
     mean = pytest.approx((2 / 4 + 4 / 5) / 2)
     names = ("gold in texts and pictures", "gold quotes 3", "modality of evidence Chart")
     assert parts["mmdocrag.overall-f1"] == dict.fromkeys(
@@ -238,9 +238,32 @@ def test_the_figures_of_places_modalities_kinds_and_numbers() -> None:
 
 
 def test_of_many_candidates_places_behind_the_twentieth_are_pooled() -> None:
-    """Gold at 3, 20, 21 and 30 of 60 texts, of which 20 and 21 are cited: half of the range 21 to 30."""
+    """Gold at 3, 20, 21 and 30 of 60 texts, of which 20 and 21 are cited: half of the range 21 to 30, one of
+    two at the front (1 to 20), and one of two in the middle (21 to 40)."""
     gold = (3, 20, 21, 30)
     quotes = tuple(Quote(id=f"text{n}", text="t", gold=n in gold) for n in range(1, 61))
     question = Question(id="q", text="?", category="c", quotes=quotes)
     record = Record(question=question, answer=Reply(text="[20] [21]"), hits=None)
-    assert places_of(selected(record)) == {"place 3": 0, "place 20": 1, "place 21-30": 0.5}
+    places = {"place 3": 0, "place 20": 1, "place 21-30": 0.5}
+    assert places_of(selected(record)) == {**places, "third front": 0.5, "third middle": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("size", "last_of_thirds"),
+    [(20, (7, 14, 20)), (50, (17, 34, 50)), (100, (34, 67, 100)), (8, (3, 6, 8)), (2, ())],
+)
+def test_the_thirds_of_candidates(size: int, last_of_thirds: tuple[int, ...]) -> None:
+    """By hand: of 8 candidates, 1 to 3 are the front, 4 to 6 the middle, and 7 and 8 the end."""
+    quotes = tuple(Quote(id=f"text{n}", text="t", gold=n in last_of_thirds) for n in range(1, size + 1))
+    cited = " ".join(f"[{n}]" for n in last_of_thirds[1:2])
+    question = Question(id="q", text="?", category="c", quotes=quotes)
+    found = places_of(selected(Record(question=question, answer=Reply(text=cited), hits=None)))
+    thirds = {
+        name.removeprefix("third "): value for name, value in found.items() if name.startswith("third ")
+    }
+    assert thirds == ({"front": 0, "middle": 1, "end": 0} if last_of_thirds else {})
+
+
+def test_thirds_are_not_known_of_gold_quotes_alone() -> None:
+    alone = QUESTION.model_copy(update={"quotes": tuple(one for one in QUESTION.quotes if one.gold)})
+    assert places_of(selected(record("[1]", alone))) == {"place 1": 1, "place 2": 0, "place 3": 0}

@@ -15,16 +15,17 @@ from fathoms.types import Question
 if TYPE_CHECKING:  # reading figures does not need what reads answers
     from fathoms.metrics.quotes.selection import Selection
 
-PLACE, GOLD_IN, MODALITY, TYPE, GOLD_QUOTES = (
-    *("place ", "gold in ", "modality of evidence ", "question type "),
+PLACE, THIRD, GOLD_IN, MODALITY, TYPE, GOLD_QUOTES = (
+    *("place ", "third ", "gold in ", "modality of evidence ", "question type "),
     "gold quotes ",
 )
-GROUPS = (PLACE, GOLD_IN, MODALITY, TYPE, GOLD_QUOTES)
+GROUPS = (PLACE, THIRD, GOLD_IN, MODALITY, TYPE, GOLD_QUOTES)
 """The beginnings of the names of the parts: the place of a gold quote among the candidates of its modality (a
-range of places from 21 on), whether the gold are texts, pictures or both, a modality of the evidence as the
-data set names it, the kind of the question, and the number of gold quotes."""
+range of places from 21 on), in which third of them it stands, whether the gold are texts, pictures or both, a
+modality of the evidence as the data set names it, the kind of the question, and the number of gold quotes."""
 SINGLE = 20
 """Places behind this one are pooled by tens: of 60 texts, few questions have gold at any one of them."""
+THIRDS = ("front", "middle", "end")
 MANY = 6
 """Questions with so many gold quotes or more are one group."""
 
@@ -38,11 +39,15 @@ def is_group(part: str) -> bool:
 
 def places_of(selection: Selection) -> Parts:
     """Return for each place of a gold quote whether the quote was cited (1) or not (0); of several in a range
-    of places, the share that was."""
+    of places, or in a third of the candidates of their modality, the share that was."""
     found: dict[str, list[float]] = {}
     for item in sorted(selection.gold, key=lambda item: selection.places.get(item, 0)):
         if (place := selection.places.get(item)) is not None:
-            found.setdefault(f"{PLACE}{_range(place)}", []).append(float(item in selection.cited))
+            names = [f"{PLACE}{_range(place)}"]
+            if (size := selection.sizes.get(item[0], 0)) >= len(THIRDS):
+                names.append(f"{THIRD}{THIRDS[len(THIRDS) * (place - 1) // size]}")
+            for name in names:
+                found.setdefault(name, []).append(float(item in selection.cited))
     return {name: fmean(cited) for name, cited in found.items()}
 
 

@@ -15,6 +15,7 @@ once, however often it is cited, and one that does not exist is a wrong one.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -33,19 +34,20 @@ _NUMBERED = re.compile(r"(?:text|image)0*(\d+)")
 
 @dataclass(frozen=True)
 class Selection:
-    """The items that an answer cites, those that are gold, and the place of each gold quote among the
-    candidates of its modality, from 1, as far as it is known."""
+    """The items that an answer cites, those that are gold, the place of each gold quote among the candidates
+    of its modality, from 1, and how many candidates of a modality there are, as far as these are known."""
 
     cited: frozenset[Item]
     gold: frozenset[Item]
     places: Mapping[Item, int]
+    sizes: Mapping[Modality, int]
 
     def of(self, modality: Modality) -> Selection:
         """Return the part of the items with one modality."""
         cited, gold = (
             frozenset(one for one in items if one[0] == modality) for items in (self.cited, self.gold)
         )
-        return Selection(cited, gold, self.places)
+        return Selection(cited, gold, self.places, self.sizes)
 
     @property
     def right(self) -> int:
@@ -68,12 +70,14 @@ def selected(record: Record) -> Selection:
     ids = _quote_ids(question, record.hits)
     if ids is None:
         gold = frozenset(_gold_pages(question))
-        return Selection(frozenset(_of_hits(texts, images, record.hits or (), gold)), gold, {})
+        return Selection(frozenset(_of_hits(texts, images, record.hits or (), gold)), gold, {}, {})
     gold = frozenset((quote.modality, quote.id) for quote in question.quotes if quote.gold)
     numbered: list[tuple[Modality, int]] = [*(("text", n) for n in texts), *(("image", n) for n in images)]
     cited = frozenset((one[0], ids.get(one) or _unknown(*one)) for one in numbered)
     places = {(one[0], id): one[1] for one, id in ids.items() if (one[0], id) in gold}
-    return Selection(cited, gold, places)
+    # imported answers may come with the gold quotes alone
+    is_all = record.hits is not None or any(not quote.gold for quote in question.quotes)
+    return Selection(cited, gold, places, Counter(modality for modality, _ in ids) if is_all else {})
 
 
 def _gold_pages(question: Question) -> Iterator[Item]:

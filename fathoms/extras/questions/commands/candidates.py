@@ -68,12 +68,17 @@ def candidates(
     with opened() as cache, progress.bars() as bars:
         ready = pipeline.prepare(corpus.documents, cache, workers=os.cpu_count() or 1, progress=bars.stage)
         results = find(ready.index, ready.retriever, corpus.select(), sizes, seed, described=described)
-    questions = with_copied_pictures([one.question for one in results], to)
+    made = {"candidates": number, "candidates_seed": seed}
+    drawn = [
+        one.question.model_copy(update={"metadata": {**one.question.metadata, **made}}) for one in results
+    ]
+    questions = with_copied_pictures(drawn, to)
     write_questions(to, questions)
     quotes = [quote for question in questions for quote in question.quotes]
     lacking = [one.id for one in questions if one.answerable and not any(quote.gold for quote in one.quotes)]
     figures: dict[str, int] = {
         "questions": len(questions),
+        "seed": seed,
         "quotes": len(quotes),
         "gold": sum(quote.gold for quote in quotes),
         "pictures": sum(quote.modality == "image" for quote in quotes),
@@ -99,6 +104,7 @@ def _tell(to: Path, figures: Mapping[str, int], number: int) -> None:
         f"{to}: {console.amount(figures['questions'], 'question')} with"
         f" {console.amount(figures['quotes'], 'quote')}, {figures['gold']} gold and"
         f" {console.amount(figures['pictures'], 'picture')}"
+        f"; places drawn by seed {figures['seed']}"
     )
     if figures["guessed"]:
         console.note(
