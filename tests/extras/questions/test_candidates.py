@@ -18,8 +18,10 @@ from fathoms.extras.questions.candidates import (
     with_candidates,
     with_copied_pictures,
 )
+from fathoms.metrics.quotes.groups import places_of
+from fathoms.metrics.quotes.selection import selected
 from fathoms.retrieve import BM25, Dense, Hybrid, Index, Oracle, QuoteSearch, Rerank, WholeDocument
-from fathoms.types import Chunk, Document, Evidence, Hit, Page, PageBox, Question, Quote
+from fathoms.types import Chunk, Document, Evidence, Hit, Page, PageBox, Question, Quote, Record, Reply
 from tests.pipeline.test_cut_outs_searched import drawn
 
 GOLD = Quote(id="a", text="The tower is 41 m tall.", document="a.pdf", page=1, gold=True)
@@ -124,6 +126,7 @@ def test_the_command_writes_questions_that_a_run_can_ask(tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {
         "questions": 1,
+        "seed": 0,
         "quotes": 2,  # one text of the other document, and the table
         "gold": 1,
         "pictures": 1,
@@ -134,6 +137,7 @@ def test_the_command_writes_questions_that_a_run_can_ask(tmp_path: Path) -> None
         "without_gold": [],
     }
     (question,) = read_questions(tmp_path / "quotes.json").questions
+    assert question.metadata == {"candidates": 4, "candidates_seed": 0}
     (table,) = (quote for quote in question.quotes if quote.gold)
     assert (table.text, table.document, table.page) == ("| ore | 17 crowns |", "varn.pdf", 1)
     assert table.image is not None
@@ -197,6 +201,46 @@ def test_candidates_among_the_quotes_of_a_set_whose_pictures_are_not_there(tmp_p
     ]
     (written,) = with_copied_pictures([made.question], tmp_path / "new.json")
     assert [one.image for one in written.quotes] == [None] * 4
+
+
+@pytest.mark.parametrize(("number", "last"), [(50, (17, 34, 50)), (100, (34, 67, 100))])
+def test_what_is_lost_in_the_middle_of_many_candidates_is_seen(
+    tmp_path: Path, number: int, last: tuple[int, int, int]
+) -> None:
+    """Each of 40 questions has one gold text and, of the 160 that the set has, the most alike others. An
+    answer that cites the first and the last third alone has a recall of 1 there and of 0 between."""
+    asked = [
+        Question(
+            id=f"q{at}",
+            text=f"How tall is tower {at}?",
+            category="c",
+            files=("a.pdf",),
+            quotes=tuple(
+                Quote(id=f"text{n}", text=f"Tower {at} has sign {n}.", document="a.pdf", page=at, gold=n == 1)
+                for n in range(1, 5)
+            ),
+        )
+        for at in range(1, 41)
+    ]
+    index = Index((), (), None, lambda texts: None, tmp_path / "index")
+    made = candidates(index, QuoteSearch(), asked, Sizes(number, 0), seed=7)
+    again = candidates(index, QuoteSearch(), asked, Sizes(number, 0), seed=7)
+    assert made == again
+    front, middle, end = last
+    answer = Reply(text=" ".join(f"[{n}]" for n in range(1, end + 1) if not front < n <= middle))
+    found: dict[str, list[float | None]] = {}
+    for one in made:
+        assert len(one.question.quotes) == number
+        record = Record(question=one.question, answer=answer, hits=None)
+        for part, value in places_of(selected(record)).items():
+            if part.startswith("third "):
+                found.setdefault(part, []).append(value)
+    assert {part: set(values) for part, values in found.items()} == {
+        "third front": {1},
+        "third middle": {0},
+        "third end": {1},
+    }
+    assert all(5 <= len(values) <= 22 for values in found.values())  # 40 / 3 is 13
 
 
 PASSAGES = [
