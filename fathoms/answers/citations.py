@@ -87,7 +87,7 @@ class _Item(NamedTuple):
 def parse_citations(answer: str, hits: Sequence[Hit] | None) -> tuple[Citation, ...]:
     """Return the citations written in an answer, in its order, one for each number or page that it cites.
 
-    `hits` are what was retrieved for it, `None` where that is unknown. Of a range such as `[2-1000]`, each
+    `hits` are what was retrieved for it, `None` where that is unknown. In a range such as `[2-1000]`, each
     number that a hit has is one citation, and the rest is one citation without ranks. Reasoning is ignored. A
     citation belongs to the sentence that it stands in, or, after the full
     stop, to the sentence before; at the beginning of a line it belongs to the sentence that follows.

@@ -31,7 +31,7 @@ Replace = Callable[[re.Match[str]], str]
 
 
 class Step(NamedTuple):
-    """A replacement, and the characters of which a text has at least one if there is anything to replace.
+    """A replacement, and its characters: a text without any of them has nothing to replace.
 
     Its pattern begins with a character or a set of them, by which Python skips other text quickly.
     """

@@ -49,7 +49,7 @@ def doctor(
 
     For every CONFIG, checks the data, each stage and the scoring, and sends one trial question to a service
     (`pipeline: {kind: http}`). Marks the kinds that were never run with trained weights, a vendor's API or
-    released files (the last chapter of CONTRIBUTING.md), which is no failure. Of a Ray cluster that a CONFIG
+    released files (the last chapter of CONTRIBUTING.md), which is no failure. For a Ray cluster that a CONFIG
     or --executor ray names, says how many machines and processors it has, which versions and weights differ
     there, and who can reach it. Always checks this machine: Python, disk space and optional packages. Without
     a CONFIG, also lists model weights, servers and API keys, and says what to do next. Ends with exit code 1

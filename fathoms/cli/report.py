@@ -34,7 +34,7 @@ Runs = Annotated[
     list[str] | None,
     typer.Argument(
         help="Runs: a path, an id, `latest`, NAME (its newest run) or NAME~1 (the one before). Or result"
-        " files of FATHOMS-RAG, or folders of them, of which no run is made. With --site by default all"
+        " files of FATHOMS-RAG, or folders of them, which do not become runs. With --site by default all"
         " runs.",
         show_default=False,
         autocompletion=completion.run_names,

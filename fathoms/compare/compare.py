@@ -368,8 +368,8 @@ def _by_category(both: NDArray[float64], categories: Sequence[str], scale: float
 
 
 def _effect(both: NDArray[float64], members: NDArray[Any], weights: NDArray[float64], scale: float) -> Effect:
-    """Compute the effect on the weighted mean over some questions, of which `both` has the means in either
-    run. Differences are divided by `scale`, and their interval is multiplied by it."""
+    """Compute the effect on the weighted mean over some questions; `both` has their means in the two runs.
+    Differences are divided by `scale`, and their interval is multiplied by it."""
     from fathoms.stats.difference import bounds, pair
     from fathoms.stats.intervals import CONFIDENCE, normal_quantile
 

@@ -1,8 +1,8 @@
 """Recordings as documents: a transcript with timestamps, and a folder of frames beside it.
 
 `talk.vtt` or `talk.srt` is the transcript, and the pictures in `talk.frames/` show what was to be seen, each
-named by its time (`00-01-30.png`). Of both, a PDF is made once in the cache, whose pages are stretches of
-time: with frames, a page begins with each frame, otherwise with each minute. So page pictures, attached files
+named by its time (`00-01-30.png`). Both become one PDF in the cache, whose pages are stretches of time:
+with frames, a page begins with each frame, otherwise with each minute. So page pictures, attached files
 and gold pages work as with any other document. The PDF holds the exact text of its pages as an embedded file,
 from which every parser takes it (`fathoms.types.TRANSCRIPTS`).
 """

@@ -203,8 +203,8 @@ class Gated:
     notes: tuple[str, ...] = ()
 
     def with_limits(self, limits: Iterable[LimitCheck], notes: Iterable[str] = ()) -> Gated:
-        """Return the same with fixed limits, of which each that is not kept makes the verdict FAIL, and with
-        notes on their metrics."""
+        """Return the same with fixed limits and with notes on their metrics. Any limit that is crossed makes
+        the verdict FAIL."""
         found = tuple(limits)
         verdict = self.verdict if all(limit.kept for limit in found) else "FAIL"
         return replace(self, verdict=verdict, limits=found, notes=tuple(dict.fromkeys((*self.notes, *notes))))

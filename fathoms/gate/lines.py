@@ -140,7 +140,7 @@ def failed_calls_of(found: Gated) -> tuple[str, str] | None:
 
 
 def limit_text(check: LimitCheck) -> Text:
-    """Say whether a fixed limit is kept."""
+    """Say whether the run is within a fixed limit."""
     return Text(limited(check), style="green" if check.kept else "red")
 
 
@@ -155,7 +155,7 @@ def wanted(check: LimitCheck) -> str:
 
 
 def limited(check: LimitCheck) -> str:
-    """Say whether a fixed limit is kept: `correctness 0.52 (93 questions), at least 0.6: FAIL`."""
+    """Say whether the run is within a fixed limit: `correctness 0.52 (93 questions), at least 0.6: FAIL`."""
     return f"{wanted(check)}: {'PASS' if check.kept else 'FAIL'}"
 
 

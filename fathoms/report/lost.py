@@ -35,7 +35,7 @@ class Lost:
 
 
 def lost_questions(run: Run, part: str, scores: str | None = None) -> list[Lost]:
-    """Return the questions of which a part of the pipeline, such as `retriever`, lost something, the most
+    """Return the questions for which a part of the pipeline, such as `retriever`, lost something, the most
     lost first; raises UsageError for an unknown part."""
     if part not in LOST_BY:
         raise UsageError(f"--lost {part}: expected one of {', '.join(LOST_BY)}{suggest(part, LOST_BY)}")

@@ -78,9 +78,8 @@ def metric_table(
 ) -> MetricTable:
     """Return the metrics of some runs that are shown besides the leaderboard: headline metrics, those that
     the runs were scored by on request, and the `extra` ones; the name `all` stands
-    for all. Of runs that only
-    searched, those without a value are left out, which are the metrics of answers. With `others`, only those
-    are returned that would not be shown, and are not on the leaderboard.
+    for all. For runs that only searched, metrics without a value are left out, which are those of answers.
+    With `others`, only the metrics are returned that neither this table nor the leaderboard would show.
 
     Only metrics of the `group` are returned, by default those that belong to none.
 

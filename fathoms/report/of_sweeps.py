@@ -42,7 +42,7 @@ def read_all_scores(run: Run, profile: str | None = None) -> QuestionScores:
 
 def _runs_of_sweep(run: Run) -> Iterator[Run]:
     """Yield the scored runs of the same command in the same folder, this one included. Runs that cannot be
-    read are none of them."""
+    read are left out."""
     sweep = run.manifest.sweep.id
     for other in list_runs(run.path.parent) if sweep else ():
         if other.path == run.path:

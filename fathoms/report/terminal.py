@@ -45,8 +45,8 @@ def everything(
 
 
 def summary_panel(run: Run, previous: Run | None = None, scores: str | None = None) -> list[RenderableType]:
-    """Build all figures of a run: scores, failures, the change since `previous`, worst questions. Of a run
-    that only searched, what is known of its retrieval."""
+    """Build all figures of a run: scores, failures, the change since `previous`, worst questions. A run
+    that only searched has its retrieval instead."""
     profile = run.profile(scores)
     if run.summary.all_failed:
         return [heading(run, profile), counts_line(run), *not_read(run), *failures(run, profile)]

@@ -1,4 +1,4 @@
-"""One run in progress: its questions asked concurrently, its records stored, its totals kept."""
+"""One run in progress: it asks the questions concurrently, stores the records and adds up the totals."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ QUESTIONS = ".questions"
 """The folder, beside the runs, of the versions of question sets that they were made with."""
 _LONG = 400
 _MANY = 500
-"""Of so many files, it is faster to list their folder than to look for each."""
+"""From so many files on, it is faster to list their folder than to look for each."""
 _Known = Sequence[tuple[str, Sequence[Any]]]
 """Texts that others may contain, in the order in which to look for them, each with its stored pieces."""
 _NESTED = (dict, list)

@@ -50,8 +50,8 @@ _TABLES = {
 }
 _SIZE = "length(CAST(key AS BLOB)) + coalesce(length(CAST(value AS BLOB)), 0)"
 _PAGES = "page_size=8192"
-"""Of a new file: a vector of 384 numbers fits into a page with three others, and takes 2 kB. In one of 4,096
-bytes, which is SQLite's default, it does not fit, and takes a page of its own besides: 4.7 kB."""
+"""The page size of a new file. A vector of 384 numbers takes 2 kB, so that four share a page. It does not fit
+into a page of 4,096 bytes, SQLite's default: it would take a further page of its own, 4.7 kB in all."""
 _CHECKS = "cell_size_check=ON"
 _PATIENCE = 60.0
 """How many seconds a process waits for others that hold the file."""
@@ -71,8 +71,8 @@ SHARED = frozenset({"document", "native", "chunks", "page-vectors"})
 """The kinds of values that are looked for in the shared cache too, and are stored there. Replies are not
 among them, because a measurement asks the model."""
 FACTS = {"document": "document-facts", "chunks": "chunk-facts"}
-"""The kinds of values of which facts are kept, under the same key, so that the values need not be read for
-them. Facts hold for the very bytes of a value: writing a value removes those of the one before it."""
+"""The kinds of values with facts, which are stored under the same key, so that a reader of the facts need
+not read the values. Facts hold for the very bytes of a value: writing a value removes those of the one before it."""
 _NOUNS = {
     "document": "parsed documents",
     "document-facts": "facts of parsed documents",
@@ -101,7 +101,7 @@ _NOUNS = {
 }
 _LISTS = tuple(kind for kind in _NOUNS if kind.endswith("-list"))
 MANY = 500
-"""Of so many values or more, small ones are stored a second time as one list, see `put_list`."""
+"""With so many values or more, small ones are stored a second time as one list, see `put_list`."""
 _DAMAGED = {
     sqlite3.SQLITE_ERROR,  # our SQL is valid, so a table or column must be missing
     sqlite3.SQLITE_CORRUPT,
@@ -569,8 +569,8 @@ class Cache:
         return {key: text for key, text in texts.items() if _SHA256.fullmatch(text)}
 
     def sound_files(self, states: Mapping[str, os.stat_result]) -> set[str]:
-        """Return those files, given their present states by their absolute paths, that `note_sound_files` was
-        told of in the same state since the machine started."""
+        """Return those files, given their present states by their absolute paths, that `note_sound_files`
+        recorded in the same state since the machine started."""
         keys = _sound_keys(states)
         if self.load_list("sound-file", list(keys), lambda _: True):
             return set(keys.values())

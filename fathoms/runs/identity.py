@@ -15,7 +15,7 @@ class Identity(StoredValue):
 
     `gold` is a fingerprint of the question's text, category, gold answers and answerability; of a question
     without gold answers, it covers its evidence too. `text`, `answers` and `evidence` are fingerprints of
-    these parts, of which `answers` covers all forms of the gold answer; they are `None` in older baselines.
+    these parts, `answers` of all forms of the gold answer; they are `None` in older baselines.
     `documents` are the gold documents, none where they are not known, as in baselines of earlier versions.
     `written` says whether the id stands in the question file, `None` where that is not known.
     """

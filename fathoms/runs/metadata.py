@@ -18,13 +18,13 @@ CONFIG, SETTING = "config", "setting"
 """The keys under which a run of a sweep names its configuration and its setting, beside its axes."""
 KIND, OF = "variant", "variant_of"
 AMBIGUITY, AMBIGUOUS, CLEAR = "ambiguity", "ambiguous", "clear"
-"""The key of the metadata that marks a question, and its two values."""
+"""The key that says whether a question is ambiguous, and its two values."""
 ASKED_ABOUT = "asked_about"
 """The key with the id of the picture quote that a question is about, such as `image1`."""
 DROPPED = "dropped"
 """The key with the reason for which a filter drops a question; `dropped_detail` is what the filter saw."""
 COMPARISON_KEYS = frozenset({OF, AMBIGUITY, DROPPED})
-"""The keys, one of which every compared question has."""
+"""Keys of the metadata: a question with any of them is compared with others."""
 OF_VARIANTS = frozenset({"premise-adopted"})
 """The metrics of variants of questions; all others leave variants out."""
 
@@ -40,9 +40,9 @@ def original_of(question: Question) -> str:
 
 
 def variants_among(questions: Collection[Question]) -> list[str]:
-    """Return the ids of the questions whose original is among them, too: they count in no figure but those of
-    variants. A question that names itself or another variant as its original is a question like any other, so
-    that it is not lost."""
+    """Return the ids of the questions whose original is among them, too: they count only in the figures of
+    variants. A question that names itself or another variant as its original counts as any other, so that it
+    is not lost."""
     originals = {question.id: question.metadata.get(OF) for question in questions}
     return [id for id, of in originals.items() if of in originals and originals[of] not in originals]
 

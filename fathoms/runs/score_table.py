@@ -607,8 +607,8 @@ def _head(head: Json) -> Head:
 
 
 class _Arrays(Mapping[str, "NDArray[Any]"]):
-    """The arrays of a file, each of which is unpacked whenever it is asked for: a comparison needs a few of
-    them. All of them were unpacked once, so that what is damaged is found before anything is used."""
+    """The arrays of a file. Each is unpacked when it is read, because a comparison needs only a few of them.
+    All were unpacked once before, so that damage is found before anything is used."""
 
     def __init__(self, file: zipfile.ZipFile, kind: str, shapes: Mapping[str, tuple[int, ...]]) -> None:
         self._file = file

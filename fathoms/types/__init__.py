@@ -805,7 +805,7 @@ class Cut(StoredValue):
 class Form(StoredValue):
     """The form that a reply must have: one of the `choices`, or JSON that fits `json_schema`.
 
-    Models that can be held to it are; others are only asked for it by the text of the prompt. With
+    Models that can enforce a form do so; others only read about it in the text of the prompt. With
     `probabilities`, the probability of each choice is wanted, too.
     """
 

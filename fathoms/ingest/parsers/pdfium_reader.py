@@ -93,7 +93,7 @@ _FIELD_FLAGS = _function("FPDFAnnot_GetFormFieldFlags", _INT, _AT, _AT)
 _FIELD_VALUE = _function("FPDFAnnot_GetFormFieldValue", _LONG, _AT, _AT, _AT, _LONG)
 _FIELD_LABEL = _function("FPDFAnnot_GetFormFieldAlternateName", _LONG, _AT, _AT, _AT, _LONG)
 _FIELD_NAME = _function("FPDFAnnot_GetFormFieldName", _LONG, _AT, _AT, _AT, _LONG)
-_BEGIN(ctypes.byref(_Config(version=2)))  # which does nothing where pypdfium2 has begun
+_BEGIN(ctypes.byref(_Config(version=2)))  # without effect if pypdfium2 did this before
 
 PASSWORD, SECURITY = 4, 5
 """The errors of a document that wants a password, and of one in an encryption that PDFium does not know."""
