@@ -72,7 +72,8 @@ SHARED = frozenset({"document", "native", "chunks", "page-vectors"})
 among them, because a measurement asks the model."""
 FACTS = {"document": "document-facts", "chunks": "chunk-facts"}
 """The kinds of values with facts, which are stored under the same key, so that a reader of the facts need
-not read the values. Facts hold for the very bytes of a value: writing a value removes those of the one before it."""
+not read the values. Facts hold for the very bytes of a value: writing a value removes those of the one
+before it."""
 _NOUNS = {
     "document": "parsed documents",
     "document-facts": "facts of parsed documents",
