@@ -24,6 +24,7 @@ code. A message says what is wrong and, where possible, what to do about it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
@@ -75,6 +76,20 @@ class ExitCode(IntEnum):
 def amount(number: int, noun: str) -> str:
     """Format a count with its noun in the singular or plural: `1 question`, `2 questions`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+_OF_ONE = {"are": "is", "do": "does", "have": "has", "their": "its", "were": "was"}
+
+
+def amount_of(number: int, what: str) -> str:
+    """Format a count of what a phrase in the plural describes, such as `1 reply that does not end` for
+    `replies that do not end`: of one, the first plural noun and the verbs get the singular."""
+    if number == 1:
+        what = re.sub(
+            r"(\w*?)(ies|s)\b", lambda one: one[1] + ("y" if one[2] == "ies" else ""), what, count=1
+        )
+        what = re.sub(rf"\b({'|'.join(_OF_ONE)})\b", lambda word: _OF_ONE[word[1]], what)
+    return f"{number} {what}"
 
 
 def not_set(variable: str, why: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fathoms.errors import DataError, some_of
+from fathoms.errors import DataError, amount, amount_of, some_of
 from fathoms.runs.identity import Identity
 from fathoms.text.ids import looks_derived
 
@@ -41,13 +41,15 @@ class Difference:
         notes = []
         if self.by_text:
             notes.append(
-                f"{self.by_text} questions are matched by their texts, because their ids do not stand in the"
-                " question file: 'fathoms questions check FILE --fix' writes them"
+                amount_of(
+                    self.by_text, "questions are matched by text, because the question file does not have"
+                )
+                + " their ids: 'fathoms questions check FILE --fix' writes them"
             )
         if found := [name for name, what in self.changes.items() if "evidence" in what]:
             notes.append(
-                f"the evidence of {len(found)} questions differs ({some_of(found)}): metrics of retrieval are"
-                " measured by other pages"
+                f"the evidence of {amount(len(found), 'question')} differs ({some_of(found)}): metrics of"
+                " retrieval are measured by other pages"
             )
         return tuple(notes)
 

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from fathoms.compare.pairing import Difference, difference, is_written
 from fathoms.config import suggest
-from fathoms.errors import DataError, UsageError, some_of
+from fathoms.errors import DataError, UsageError, amount_of, some_of
 from fathoms.runs.identity import Identity
 from fathoms.runs.metadata import OF_VARIANTS
 from fathoms.runs.profile_figures import all_metrics
@@ -568,7 +568,7 @@ def count_notes(runs: Iterable[QuestionScores], metrics: Iterable[str]) -> tuple
     metrics_of: dict[tuple[str, str], list[str]] = {}
     for run in runs:
         for metric, kind in ((name, run.metrics[name]) for name in wanted if name in run.metrics):
-            whats = [f"{count} {what}" for what, count in kind.counted.items()]
+            whats = [amount_of(count, what) for what, count in kind.counted.items()]
             if kind.unjudged:
                 whats.append(f"{kind.unjudged:.1%} of what it rests on has no verdict of the judge")
             for what in whats:

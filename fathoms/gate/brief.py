@@ -214,9 +214,9 @@ def _remarks(found: Gated) -> Iterator[str]:
     if found.baseline:
         versions = dict(zip(found.runs, found.versions, strict=False))
         yield from map(str, version_lines({"the baseline": found.baseline_versions} | versions))
-    counts = {"changed": len(found.changed), "new": len(found.added)}
-    if left_out := " and ".join(f"{count} {what}" for what, count in counts.items() if count):
-        yield f"left out: {left_out} questions"
+    counts = {"changed question": len(found.changed), "new question": len(found.added)}
+    if left_out := " and ".join(amount(count, what) for what, count in counts.items() if count):
+        yield f"left out: {left_out}"
     if found.section:
         yield section_line(found.section)
     yield from found.notes

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from fathoms.errors import ConfigError, DocumentError
+from fathoms.errors import ConfigError, DocumentError, amount_of
 from fathoms.models import FileLimits, ImageLimits
 from fathoms.types import Attachment, Chunk, Document, Hit
 
@@ -177,8 +177,7 @@ def _refusal(refused: Mapping[str, Sequence[Hit]], limits: FileLimits, too_long:
         "images": "set retrieve.too_long to 'split' (several requests and one that merges)",
         "split": "a single page is too large",
     }[too_long]
-    subject = "1 question has" if len(refused) == 1 else f"{len(refused)} questions have"
-    head = f"{subject} more attached than the model takes in one request"
+    head = amount_of(len(refused), "questions have more attached than the model takes in one request")
     return "\n".join([f"{head} ({', '.join(filter(None, bounds))}): {advice}", *rows, *more])
 
 

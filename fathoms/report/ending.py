@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from fathoms.errors import some_of
+from fathoms.errors import amount_of, some_of
 from fathoms.report.text import plain, shorten
 from fathoms.runs.run import Run
 from fathoms.runs.usage import besides_answers, total
@@ -101,7 +101,7 @@ class Ending:
             if self.left_out
             else "",
             f"documents were not read: {plain(some_of(self.unread))}" if self.unread else "",
-            f"{self.unjudged} answers are not judged as a whole" if self.unjudged else "",
+            amount_of(self.unjudged, "answers are not judged as a whole") if self.unjudged else "",
         ]
         return "; ".join(filter(None, parts)) or self.line
 

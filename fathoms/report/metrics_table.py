@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fathoms.config import suggest
-from fathoms.errors import UsageError
+from fathoms.errors import UsageError, amount_of
 from fathoms.metrics.retrieval.names import DEFAULT
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.modalities import is_in_table
@@ -108,7 +108,7 @@ def metric_table(
                 elif found.judge:
                     judged.setdefault(judge_note(run, found), []).append(name)
                 for what, count in found.counted.items():
-                    counted.setdefault((label, f"{count} {what}"), []).append(name)
+                    counted.setdefault((label, amount_of(count, what)), []).append(name)
     notes += [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in judged.items()]
     notes += [f"{line.metric} of {line.run}: {note}" for line in lines for note in people_notes(line.figures)]
     notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]

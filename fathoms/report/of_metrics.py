@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from fathoms.errors import amount_of
 from fathoms.metrics.names import PLANTED
 from fathoms.report.graded import figure_text
 from fathoms.report.section import Section
@@ -47,7 +48,9 @@ def _section(table: _Table, runs: Sequence[Run]) -> Section | None:
         for run, figures in found
     ]
     counted = [
-        f"{run.name}: {number} {what}" for run, figures in found for what, number in _counted(figures).items()
+        f"{run.name}: {amount_of(number, what)}"
+        for run, figures in found
+        for what, number in _counted(figures).items()
     ]
     header = ("run", "metric", "value", "n")
     return Section(table.key, table.title, header, rows, [table.note, *counted], {"runs": values}, numbers=2)

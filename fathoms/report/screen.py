@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from fathoms.errors import amount, some_of
+from fathoms.errors import amount, amount_of, some_of
 from fathoms.metrics.stages import LOST_BY
 from fathoms.report.ending import cause_of
 from fathoms.report.funnel import assumed, funnel_of
@@ -236,7 +236,7 @@ def _notes_of(found: MetricFigures) -> Iterator[str]:
         if found.people and (brief := found.people.brief):
             judged += f"; {brief}"
         yield judged
-    yield from (f"{count} {what}" for what, count in found.counted.items())
+    yield from (amount_of(count, what) for what, count in found.counted.items())
 
 
 def _value(found: MetricFigures | None) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
-from fathoms.errors import ConfigError, some_of
+from fathoms.errors import ConfigError, amount, amount_of, some_of
 from fathoms.registry import OneOf
 from fathoms.retrieve.retriever import Index, Retriever, hits
 from fathoms.retrieve.wrapping import Wrapping
@@ -67,8 +67,9 @@ class Degrade(Wrapping):
         if bare:
             named = some_of(bare)
             raise ConfigError(
-                f"retrieve: kind 'degrade' needs gold pages, and {len(bare)} answerable questions have none"
-                f" ({named}): give them 'evidence' with a page"
+                "retrieve: kind 'degrade' needs gold pages, and"
+                f" {amount_of(len(bare), 'answerable questions have none')} ({named}):"
+                " give them 'evidence' with a page"
             )
         wide, top_k = self._wider(index, gold)
         rows = [
@@ -80,9 +81,9 @@ class Degrade(Wrapping):
             before = fmean(row.recall for row in measured)
             if before < self.recall - 1e-9:
                 raise ConfigError(
-                    f"retrieve: the recall of '{self.retriever.kind}' over {len(measured)} questions is"
-                    f" {before:.3f}, and {self.recall:g} cannot be reached by removing gold: lower"
-                    " 'recall', or raise 'top_k' of the retriever"
+                    f"retrieve: the recall of '{self.retriever.kind}' over"
+                    f" {amount(len(measured), 'question')} is {before:.3f}, and {self.recall:g} cannot be"
+                    " reached by removing gold: lower 'recall', or raise 'top_k' of the retriever"
                 )
             _remove(measured, self.recall, self.seed)
             index.notes["degraded"] = {

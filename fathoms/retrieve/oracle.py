@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from fathoms.errors import ConfigError, some_of
+from fathoms.errors import ConfigError, amount_of, some_of
 from fathoms.retrieve.retriever import Index, Needs, Retriever, hits
 from fathoms.safety.option_limits import MOST_CHUNKS
 from fathoms.types import Chunk, Document, Evidence, Hit, Place, Question
@@ -60,8 +60,9 @@ def gold_places(index: Index, questions: Sequence[Question]) -> list[list[Place]
     if unplaced:
         named = some_of(unplaced)
         raise ConfigError(
-            f"retrieve: gold chunks need gold pages (kind 'oracle' or 'distractors'), and {len(unplaced)}"
-            f" answerable questions have none ({named}): give them 'evidence' with a page or a quote"
+            "retrieve: gold chunks need gold pages (kind 'oracle' or 'distractors'), and"
+            f" {amount_of(len(unplaced), 'answerable questions have none')} ({named}):"
+            " give them 'evidence' with a page or a quote"
         )
     return [_gold(question, index.by_id) for question in questions]
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Sequence
 from typing import Literal
 
-from fathoms.errors import ConfigError, DataError, some_of
+from fathoms.errors import ConfigError, DataError, amount_of, some_of
 from fathoms.retrieve.retriever import Index, Needs, Retriever, hits
 from fathoms.types import Chunk, Hit, Question, Quote
 
@@ -40,8 +40,9 @@ class ShowsQuotes(Retriever):
         if the mode needs it; DataError for pictures that are not there, if the mode shows them."""
         if without := [question.id for question in questions if not question.quotes]:
             raise ConfigError(
-                f"retrieve: kind '{self.kind}' needs candidate quotes, and {len(without)} questions have none"
-                f" ({some_of(without)}): give them 'quotes', or make them with 'fathoms questions candidates'"
+                f"retrieve: kind '{self.kind}' needs candidate quotes, and"
+                f" {amount_of(len(without), 'questions have none')} ({some_of(without)}):"
+                " give them 'quotes', or make them with 'fathoms questions candidates'"
             )
         pictures = [
             (question, quote)
@@ -68,8 +69,9 @@ class ShowsQuotes(Retriever):
             key = "description" if self.mode == "description" else "text"
             names = some_of([f"{quote.id} of question {question.id}" for question, quote in lacking])
             raise ConfigError(
-                f"retrieve: mode: '{self.mode}' shows the '{key}' of a picture, and {len(lacking)}"
-                f" pictures have none ({names}): add it to the question file, or use another mode"
+                f"retrieve: mode: '{self.mode}' shows the '{key}' of a picture, and"
+                f" {amount_of(len(lacking), 'pictures have none')} ({names}):"
+                " add it to the question file, or use another mode"
             )
         names = some_of(
             [f"{quote.image or quote.id} of question {question.id}" for question, quote in lacking]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, TypeVar
 
+from fathoms.errors import amount_of
 from fathoms.judges.journal import damage_sentence
 from fathoms.judges.judge import CUT, UNPARSED
 from fathoms.metrics.aggregate import summarise
@@ -245,8 +246,8 @@ def _judging_warnings(verdicts: RunVerdicts, unjudged: int, unlabelled: int, ans
         )
     if number := verdicts.spending.again:
         yield (
-            f"{number} repl{'y' if number == 1 else 'ies'} of the judge that could not be read"
-            f" {'was' if number == 1 else 'were'} asked for again: {verdicts.spending.reread} can be read now"
+            amount_of(number, "replies of the judge that could not be read were asked for again:")
+            + f" {verdicts.spending.reread} can be read now"
         )
     if verdicts.spending.is_spent:
         yield "judging was stopped by its budget; 'fathoms score' asks for the missing verdicts"

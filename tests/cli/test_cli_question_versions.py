@@ -90,9 +90,7 @@ def sha256(name: str) -> str:
 
 def test_the_story(project: Project, ids: bool, capsys: pytest.CaptureFixture[str]) -> None:
     corrected, new = ("t3", ["n1", "n2", "n3"]) if ids else ("text-04", ["text-01", "text-04", "text-13"])
-    by_text = (
-        [] if ids else ["15 questions are matched by their texts, because their ids do not stand in the"]
-    )
+    by_text = [] if ids else ["15 questions are matched by text, because the question file does not have"]
 
     gated = json_of(capsys, "gate", "night", "--baseline", "baseline.json", "--margin", "0.5", "--strict")
     assert (gated["verdict"], gated["changed"], gated["added"]) == ("PASS", [corrected], new)

@@ -10,7 +10,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from fathoms.errors import StoreError
+from fathoms.errors import StoreError, amount_of
 from fathoms.report.change import last_comparable
 from fathoms.report.markdown import report_markdown
 from fathoms.report.question import question_panel
@@ -315,3 +315,26 @@ def test_hallucinations_of_two_judges_have_no_difference(small_run):
     for run, key in zip(runs, ("a", "b"), strict=True):
         run.summary_json["profiles"]["paper"]["classifier_key"] = key
     assert "correctness 0.00, hallucination n/a" in " ".join(render(summary_panel(*runs)))
+
+
+@pytest.mark.parametrize(
+    ("what", "of_one"),
+    [
+        ("answers that do not state one number", "answer that does not state one number"),
+        ("replies without a short and a long answer", "reply without a short and a long answer"),
+        ("pieces of evidence without a page", "piece of evidence without a page"),
+        ("retrieved chunks without a page", "retrieved chunk without a page"),
+        ("nuggets that a language model drafted", "nugget that a language model drafted"),
+        (
+            "claims without a probability, which are in no expected count",
+            "claim without a probability, which is in no expected count",
+        ),
+        (
+            "questions of several hops that their evidence does not tell apart",
+            "question of several hops that its evidence does not tell apart",
+        ),
+        ("reached", "reached"),
+    ],
+)
+def test_what_is_counted_once_stands_in_the_singular(what: str, of_one: str) -> None:
+    assert (amount_of(1, what), amount_of(2, what)) == (f"1 {of_one}", f"2 {what}")

@@ -112,9 +112,7 @@ def test_unanswerable_questions_keep_their_hits(index) -> None:
 
 def test_what_is_refused(index) -> None:
     bare = [Question(id="bare", text="valve?", category="c"), *QUESTIONS]
-    with pytest.raises(
-        ConfigError, match=r"'degrade' needs gold pages, and 1 answerable questions have none"
-    ):
+    with pytest.raises(ConfigError, match=r"'degrade' needs gold pages, and 1 answerable question has none"):
         degrade(0.5).search(index(), bare)
     with pytest.raises(ConfigError, match=r"recall of 'bm25' over 10 questions is 0.500, and 0.6 cannot"):
         degrade(0.6, top_k=1).search(index(), QUESTIONS)

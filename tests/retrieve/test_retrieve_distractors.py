@@ -107,7 +107,7 @@ def test_gold_without_a_page_and_questions_without_an_answer(tmp_path: Path) -> 
     assert found(made, [none], distractors=2, position="last") == [[6, 5]]
     assert found(made, [none], mode="gold-only") == [[]]
     bare = Question(id="bare", text="valve?", category="c")
-    with pytest.raises(ConfigError, match=r"1 answerable questions have none \(bare\)"):
+    with pytest.raises(ConfigError, match=r"1 answerable question has none \(bare\)"):
         found(made, [bare])
     # the function is used where gold is made, and takes a document without a gold page for gold as a whole
     unplaced = bare.model_copy(update={"evidence": (Evidence(document="a.pdf"),)})

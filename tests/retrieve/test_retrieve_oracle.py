@@ -84,7 +84,7 @@ def test_a_quote_that_is_not_there(quote: str) -> None:
 
 @pytest.mark.parametrize("evidence", [(), (gold("a.pdf"),)])
 def test_an_answerable_question_without_gold_pages(evidence: tuple[Evidence, ...]) -> None:
-    with pytest.raises(ConfigError, match=r"1 answerable questions have none \(q1\): give them 'evidence'"):
+    with pytest.raises(ConfigError, match=r"1 answerable question has none \(q1\): give them 'evidence'"):
         search(*evidence)
 
 

@@ -119,10 +119,10 @@ def test_a_seed_shuffles_texts_and_pictures_apart_and_keeps_the_shuffle() -> Non
 
 
 def test_what_a_mode_needs_and_a_picture_lacks_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"1 questions have none \(q\).*fathoms questions candidates"):
+    with pytest.raises(ConfigError, match=r"1 question has none \(q\).*fathoms questions candidates"):
         found(Quotes(), QUESTION.model_copy(update={"quotes": ()}))
     bare = QUESTION.model_copy(update={"quotes": (PUMP.model_copy(update={"description": ""}),)})
-    with pytest.raises(ConfigError, match="shows the 'description' of a picture, and 1 pictures have none"):
+    with pytest.raises(ConfigError, match="shows the 'description' of a picture, and 1 picture has none"):
         found(Quotes(), bare)
     complete = with_pictures(tmp_path)
     (tmp_path / "map.png").unlink()
