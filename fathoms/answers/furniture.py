@@ -27,14 +27,17 @@ class Piece(NamedTuple):
 _FILE = r"[\w)\]]\.(?:pdf|docx?|pptx?|xlsx?|html?|txt|md|csv|json|vtt|srt|png|jpe?g)\b"
 _NAMED_PLACE = re.compile(rf"{_FILE}|https?://|www\.|\bdoi\b|§", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
-_DECORATION = r"(?:[#>*_\-–—=•·\s]|[^\w\s.,;:!?'\"()\[\]{}/\\$%&@+<|~^`])*+"  # noqa: RUF001
+_DECORATION = r"(?:[#>*_\-–—=•·\s]|[^\w\s.,;:：!?'\"()\[\]{}/\\$%&@+<|~^`])*+"  # noqa: RUF001
 _WORD_END = r"(?![^\W_])"
 """Ends a word as `\\b` does, but also before the `_` of emphasis."""
 _WORDS_OF_SOURCES = (
-    r"(?:(?:data |key |main |primary |cited |used |the )?(?:sources?|references?|citations?"
+    r"(?:(?:data |key |main |primary |cited |used |the )?(?:sources?|source\(s\)|references?|refs?\.?"
+    r"|citations?"
     r"|footnotes?|evidence"
-    r"|supporting (?:documents|evidence|passages)|works cited|bibliography|further reading"
-    r"|retrieved from|documents? used|(?:learn|read) more|more (?:information|details|at)|links?"
+    r"|supporting (?:documents?|evidence|passages?|texts?|quotes?|excerpts?)|works cited"
+    r"|bibliography|further reading"
+    r"|retrieved from|(?:documents?|docs?|contexts?|files?) used|(?:learn|read) more"
+    r"|more (?:information|details|at)|links?"
     r"|source documents?|reference documents?|source files?)"
     r"(?: (?:used|cited|consulted|list))?|quellen?|belege|literatur|références?|fuentes?"
     r"|referencias|fonti|riferimenti"
@@ -61,38 +64,73 @@ _INLINE_HEADING = re.compile(
     r"(?P<items>.*)",
     re.IGNORECASE,
 )
+_LEAD = rf"{_DECORATION}[(\[{{]{{0,2}}[*_]{{0,3}}"
+_STANDS = r"(?:(?:this|it|the \w+) )?(?:(?:is|was|can be) )?(?:found|stated|given|shown|listed) (?:in|on|at)"
 _ITEM = re.compile(
     r"\s*(?:[-*+•·–—]|\(?\[?\^?\d{1,3}\]?[.):]?|[a-z][.)]|[¹²³⁴⁵⁶⁷⁸⁹⁰]+|【[^】]*】)\s*\S",  # noqa: RUF001
     re.IGNORECASE,
 )
 _NOTE = re.compile(r"\s*(?:\[\^[\w-]{1,20}\]:|\[\d{1,3}\]:?\s+\S|[¹²³⁴⁵⁶⁷⁸⁹]{1,2}\s*\S)")
+_PAGE = r"(?:page[=:]?|pp?\.?|pages?:?|pg\.?|seiten?|S\.|slides?|sheet)\s*[*_]*[:.]?[*_]*\s*"
+_PAGES = r"\d+(?:\s*(?:[-–,&]|and)\s*\d+)*"  # noqa: RUF001
 _ONLY_SOURCE = re.compile(
-    rf"[\s>*_(\[—–-]*(?:(?:see|from|in|according to|source"  # noqa: RUF001
-    rf"|via|(?:source )?(?:document|file)(?: ?name)?)\b[*_]*:?[*_]*\s*)?[\w .,()&'’-]{{0,120}}?{_FILE}"  # noqa: RUF001
-    r"(?:\s*[,:;#(]?\s*(?:page=|pp?\.?|pages?|pg\.?|seite|S\.|slide"
-    r"|sheet)?\s*\d+(?:\s*[-–,&]\s*\d+)*\)?)?[\s*_)\].]*",  # noqa: RUF001
+    rf"{_LEAD}(?:(?:see|from|in|according to|source|via|{_STANDS}"
+    rf"|(?:source )?(?:document|file)(?: ?name)?)\b[*_]*:?[*_]*\s*)?[\w .,()&'’-]{{0,120}}?{_FILE}"  # noqa: RUF001
+    rf"(?:\s*[,:;#(]?\s*(?:{_PAGE})?{_PAGES}\)?)?[\s*_)\]}}.]*",
     re.IGNORECASE,
 )
 _ONLY_PAGE = re.compile(
-    r"[\s>*_(\[]*(?:see\s|(?:cited|source|relevant|referenced)\s)?(?:pages?|pp?\.?|seiten?|slides?|sheet)\s*[*_]*[:.]?[*_]*\s*\d+(?:\s*[-–,&]\s*\d+)*[\s*_)\].]*",  # noqa: RUF001
+    rf"{_LEAD}(?:(?:please )?(?:see|refer to|consult)\s|(?:cited|source|relevant|referenced)\s|{_STANDS}\s)?"
+    rf"{_PAGE}{_PAGES}[\s*_)\]}}.]*",
+    re.IGNORECASE,
+)
+_POINTER = re.compile(
+    rf"{_DECORATION}(?:please )?(?:see|refer to|consult|check|visit|read)\s[^\n.!?]{{1,120}}\sfor "
+    r"(?:(?:more|further|additional|full|complete|all|the)\s){0,2}(?:details?|information|context)\b[^\n]{0,60}",
     re.IGNORECASE,
 )
 _CONFIDENCE = re.compile(
-    rf"{_DECORATION}[(\[]?\s*(?:(?:answer|overall|my|model|estimated)\s+)?"
+    rf"{_LEAD}\s*\"?(?:(?:answer|overall|my|model|estimated)\s+)?"
     r"(?:confidence|certainty|probability|relevance|reliability|groundedness|konfidenz|konfianz|confiance)"
-    r"(?:\s+(?:score|level|rating|in this answer))?[*_\s]*+(?:[:=–—-]|is)[*_\s]*+"  # noqa: RUF001
-    r"(?:(?:very\s+)?(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|~?\d{1,3}(?:[.,]\d{1,4})?"
-    r"(?:\s*(?:%|/\s*\d{1,3}|percent|out of \d{1,3}))?)[^\n]{0,40}?[*_)\]\s.]*",
+    r"(?:[\s_]+(?:score|level|rating|in this answer))?\"?(?:\s*\([^()\n]{1,20}\))?"
+    r"[*_\s]*+(?:[:=–—-]|is)[*_\s]*+"  # noqa: RUF001
+    r"(?:(?:very\s+)?(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|[★☆⭐]+|~?\d{1,3}(?:[.,]\d{1,4})?"
+    r"(?:\s*(?:%|/\s*\d{1,3}|percent|out of \d{1,3}))?)[^\n]{0,40}?[*_)\]}\s.]*"
+    r"|I(?:['’]m| am) (?:(?:\d{1,3}\s?%|very|fairly|quite|highly|reasonably|not(?: very)?) )?"  # noqa: RUF001
+    r"(?:confident|certain|sure) (?:in|about|of) (?:this|my|the) (?:answer|response)[^\n]{0,20}",
     re.IGNORECASE,
 )
 _STAMP = re.compile(
-    rf"{_DECORATION}[(\[]?(?:(?:answer\s+)?generated|answered|created|updated|last (?:updated"
-    rf"|modified)|time ?stamp"
+    rf"{_DECORATION}[(\[]?(?:(?:(?:this\s+)?(?:answer|response|reply)\s+(?:was\s+)?)?generated|answered|created"
+    r"|updated|last (?:updated|modified)|time ?stamp"
     r"|as of|retrieved|accessed|response time|latency|elapsed|tokens(?: used)?|model|took|date)\b"
     r"[^\n]{0,60}?(?:(?<=tokens: )\d|(?<=used: )\d"
     r"|\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|tokens)\b|gpt"
     r"|claude|gemini|llama|qwen|mistral)"
     r"[^\n]{0,60}",
+    re.IGNORECASE,
+)
+_GENERATED = re.compile(
+    rf"{_DECORATION}[(\[]?(?:AI[- ])?(?:generated|written|created|produced|powered)"
+    r" (?:by|with|using) (?:an? )?(?:AI|artificial|copilot|chatgpt|gpt|claude|gemini|llama|qwen|mistral)\b"
+    r"[\w .-]{0,40}"
+    r"[\s*_)\].]*|\W*[⏱⌛⏳🕒]\W*\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds)\W*|finish[_ ]reason\s?[:=][^\n]{0,20}"
+    r"|\[(?:END|DONE|STOP|EOF)\]|\W*end of (?:answer|response|reply)\W*",
+    re.IGNORECASE,
+)
+_SPECIAL_TOKEN = re.compile(r"<\|[\w-]{2,30}\|>\Z")
+_COURTESY = re.compile(
+    rf"{_DECORATION}(?:(?:many )?thanks?(?: you)?\b[^\n.!?]{{0,60}}|cheers"
+    r"|have an? \w+ (?:day|evening|weekend|week)"
+    r"|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|sincerely,?|good luck[^\n.!?]{0,40}"
+    r"|you['’]re welcome|take care|(?:your |an? )?(?:AI |virtual )?assistant)[\s*_.!]*",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    rf"{_DECORATION}(?:(?:and|or|so|but|also)\s)?(?:(?:would|do|did|does|can|could|shall|should|may|might"
+    r"|will|are|is)\s"
+    r"(?:you|I|we|it|this|that|there)\b|(?:want|need|interested|curious|ready|any)\b"
+    r"|(?:what|which|who|where|when|why|how)\b(?=[^\n]*\b(?:you|your|I|me|we|else)\b))[^\n]{0,240}\?[\s*_)]*",
     re.IGNORECASE,
 )
 _DISCLAIMER = re.compile(
@@ -111,7 +149,10 @@ _DISCLAIMER = re.compile(
     r"|lawyer|advisor|specialist|physician|attorney)"
     r"|(?:please )?(?:verify|double[- ]check|cross[- ]check|confirm|check) (?:important|critical"
     r"|this|these|the|any|all|with|against)\b[^\n]{0,60}"
-    r"(?:information|facts?|figures?|values?|details?|answers?|documents?|sources?|originals?))\b)[^\n]*",
+    r"(?:info(?:rmation)?|facts?|figures?|values?|details?|answers?|documents?|sources?|originals?)"
+    r"|(?:please )?(?:double|cross)[- ]check(?: (?:this|it|them|everything))?(?=\W*\Z)"
+    r"|based (?:only |solely )?on [^\n]{0,60}\b(?:documents?|excerpts?|context|passages?|pages?)"
+    r"(?: provided| above| only)*(?=\W*\Z))\b)[^\n]*",
     re.IGNORECASE,
 )
 _OFFER = re.compile(
@@ -130,7 +171,11 @@ _OFFER = re.compile(
     r"|(?:I )?hope (?:this|that|it) (?:helps?|answers?|clarifies)"
     r"|(?:just )?(?:tell|ask) me\b(?=[^\n]{0,160}\b(?:if|and|any|more|which|what)\b)"
     r"|(?:if|once|when|whenever|should) you\b(?=[^\n]{0,240}(?:\bI\b|\bI['’]|\bhelp"  # noqa: RUF001
-    r"|\bhappy\b|\bglad\b|\b(?:let|ask|tell) me\b|\bjust (?:ask|say)\b|\?))"
+    r"|\bhappy\b|\bglad\b|\b(?:let|ask|tell) me\b|\bjust (?:ask|say)\b"
+    r"|\bfeel free\b|\?))"
+    r"|if (?:this|that|it) (?:is|was|does|did)(?: not|n['’]t) what you\b"  # noqa: RUF001
+    r"|(?:provide|share|upload|send|give me)\b(?=[^\n]{0,120}\b(?:more|additional|further)"
+    r" (?:context|details?|information|documents?|pages?)\b[^\n]{0,200}\byou\b)"
     r"|would (?:it|that) (?:help|be (?:helpful|useful)) if I\b(?=[^\n]{0,200}\?)"
     r"|you (?:can|may|could|are welcome to) (?:also |always )?(?:ask|tell) me\b"
     r"|if (?:there is|there are|there['’]s|a|the|any"  # noqa: RUF001
@@ -187,13 +232,11 @@ _NUMBER_SIGN = re.compile(r"\b(?:no|nr|art|ch)\.\s*\Z", re.IGNORECASE)
 _RULE = re.compile(r"\s*(?:[-*_=]\s?){3,}\s*")
 _TAG_OF_SOURCES = re.compile(r"</(?P<tag>(?:sources?|references?|citations?)>)\Z", re.IGNORECASE)
 _HINT = re.compile(
-    r"(?:[.)\]\d*_?!:]|\b(?:help|helps|know|ask|questions?|it|that|you|high|low|medium|ai|pdf|incorrect|advice|ms|s"
+    r"(?:[.)\]\d*_?!:]|\b(?:help|helps|know|ask|questions?|thanks|day|cheers|details|it|that|you|high|low|medium|ai|pdf|incorrect|advice|ms|s"
     r"|sec|seconds|tokens))\W{0,6}\Z",
     re.IGNORECASE,
 )
-_USUAL_ENDS = tuple(".)]*_?!:")
 _TAIL = 40
-_HINT_OF_SOURCES = re.compile(rf"\n\W{{0,8}}(?:{_WORDS_OF_SOURCES}|{_RELATED})\b", re.IGNORECASE)
 _MOST_OPENINGS = 3
 _LONGEST_LINE = 1500
 _LONGEST_SENTENCE = 500
@@ -218,7 +261,8 @@ def closing(text: str, end: int) -> Iterator[Piece]:
 def _is_picture(character: str) -> bool:
     """Return whether a character is an emoji or a part of one."""
     return character > "\u2000" and (
-        character in "\u200d\ufe0f" or unicodedata.category(character) in ("So", "Sk")
+        character in "\u200d\ufe0f"
+        or (character not in "★☆⭐" and unicodedata.category(character) in ("So", "Sk"))
     )
 
 
@@ -234,19 +278,15 @@ def opening(text: str, start: int) -> Iterator[Piece]:
 
 def may_have(text: str) -> bool:
     """Return whether a text may have furniture: cheap, and wrong only by saying yes."""
-    end = text.rstrip()[-_TAIL:]
-    return (
-        end.endswith(_USUAL_ENDS)
-        or _HINT.search(end) is not None
-        or ("\n" in text and _HINT_OF_SOURCES.search(text[-_LONGEST_LINE:]) is not None)
-        or _OPENING.match(text) is not None
-    )
+    return "\n" in text or _HINT.search(text[-_TAIL:]) is not None or _OPENING.match(text) is not None
 
 
 def _line(text: str, start: int, end: int) -> Piece | None:
     """Return the last line as furniture if it is a rule, a confidence, a time stamp or a disclaimer."""
     if end - start > _LONGEST_LINE:
         return None
+    if token := _SPECIAL_TOKEN.search(text[max(start, end - _TAIL) : end]):
+        return Piece("disclaimer", end - len(token[0]), end)
     for kind, pattern in _WHOLE_LINES:
         if pattern.fullmatch(text, start, end):
             return Piece(kind, start, end)
@@ -272,7 +312,7 @@ _OF_DISCLAIMERS = (
         "mistake",
     ),
     *("error", "outdated", "substitute", "intended", "meant as", "constitute", "legal", "medical", "financ"),
-    *("solely", "only", "exclusively", "entirely"),
+    *("solely", "only", "exclusively", "entirely", "based"),
     *("professional", "consult", "verify", "check", "confirm", "advi"),
 )
 
@@ -281,7 +321,14 @@ _WHOLE_LINES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("disclaimer", _RULE),
     ("confidence", _CONFIDENCE),
     ("disclaimer", _STAMP),
+    ("disclaimer", _GENERATED),
     ("offer", _RELATED_WITH_ITEMS),
+)
+_LAST_SENTENCES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("confidence", _CONFIDENCE),
+    ("sources", _ONLY_SOURCE),
+    ("sources", _POINTER),
+    ("offer", _COURTESY),
 )
 
 
@@ -407,8 +454,10 @@ def _sentence(text: str, start: int, end: int) -> Piece | None:
         return Piece("offer", cut, end)
     if _is_disclaimer(last):
         return Piece("disclaimer", cut, end)
-    if cut > start and _CONFIDENCE.fullmatch(last):
-        return Piece("confidence", cut, end)
-    if cut > start and _ONLY_SOURCE.fullmatch(last):
-        return Piece("sources", cut, end)
+    if "?" in last[-_TAIL:] and _ASKS.fullmatch(last):
+        return Piece("offer", cut, end)
+    if cut > 0:
+        for kind, pattern in _LAST_SENTENCES:
+            if pattern.fullmatch(last):
+                return Piece(kind, cut, end)
     return None

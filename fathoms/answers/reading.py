@@ -150,6 +150,10 @@ class Reading:
             return self.raw
         return "" if self.only_reasoning else _edited(self.raw, [_Edit(*span, "", None) for span in spans])
 
+    def aside(self, *kinds: PartKind) -> str:
+        """Return the parts of some kinds that were set aside, each on a line of its own."""
+        return "\n".join(self.raw[part.start : part.end] for part in self.parts if part.kind in kinds)
+
     @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The stretches of the raw answer that were set aside, in order."""

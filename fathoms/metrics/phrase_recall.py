@@ -32,6 +32,7 @@ from operator import not_
 from typing import Literal, NamedTuple
 
 from fathoms.answers import Reading, read
+from fathoms.answers.reading import PartKind
 from fathoms.metrics.gold.matching import Place, places
 from fathoms.text.folding import (
     KATAKANA,
@@ -149,21 +150,32 @@ class ReadTexts:
     def have(self, phrase: GoldPhrase) -> bool:
         """Return whether a phrase is found in the answer."""
         reading = self._reading
-        if isinstance(phrase, GoldYesNo | GoldRegex):
-            is_found = self._stands(phrase, reading.plain)
-        elif not isinstance(phrase, str) or is_bare_number(phrase):
+        is_found = self._stands(phrase, reading.plain)
+        if isinstance(phrase, GoldYesNo):
+            return is_found
+        if not isinstance(phrase, GoldRegex) and (not isinstance(phrase, str) or is_bare_number(phrase)):
             # what is found in the plain text may be the number of a page
-            return self._stands(phrase, reading.plain) and self._stands(phrase, reading.numbers)
-        else:
-            is_found = self._stands(phrase, reading.plain)
-        if is_found or isinstance(phrase, GoldYesNo) or reading.unreasoned == reading.plain:
+            return (is_found and self._stands(phrase, reading.numbers)) or self._stands_aside(phrase)
+        if is_found or reading.unreasoned == reading.plain:
             return is_found
         may_be_set_aside = (
             isinstance(phrase, GoldRegex)
             or is_changed(phrase)
             or (reading.cited and _MAY_CITE.search(phrase))
+            or ("](" in reading.text and _MAY_BE_ADDRESS.search(phrase))
         )
-        return bool(may_be_set_aside) and self._stands(phrase, reading.unreasoned)
+        return (bool(may_be_set_aside) and self._stands(phrase, reading.unreasoned)) or self._stands_aside(phrase)
+
+    def _stands_aside(self, phrase: GoldPhrase) -> bool:
+        """Return whether what was set aside has a phrase that hardly stands there by chance, and so may be
+        what was asked for: `Date: 2024-05-01`, `Reference: ISO 9001`, `Keep away from children.`"""
+        if isinstance(phrase, GoldDate) or (isinstance(phrase, GoldNumber) and phrase.unit):
+            return self._stands(phrase, self._reading.aside("disclaimer"))
+        if not isinstance(phrase, str) or is_bare_number(phrase):
+            return False
+        kinds: list[PartKind] = ["disclaimer", "offer"] if len(phrase.split()) >= _LEAST_WORDS else []
+        kinds += ["disclaimer", "sources"] if _NAMES.search(phrase) else []
+        return bool(kinds) and self._stands(phrase, self._reading.aside(*kinds))
 
     def _stands(self, phrase: GoldPhrase, text: str) -> bool:
         """Return whether a phrase stands in one of the texts."""
@@ -175,6 +187,10 @@ class ReadTexts:
         return bool(found.strip()) and stands_in((found,), phrase, "word", self._hyphens)
 
 
+_LEAST_WORDS = 3
+"""A phrase of fewer words stands in an offer or a disclaimer by chance."""
+_NAMES = re.compile(r"\d|\w[./@]\w")
+"""Matches what a name of a file, an address or a number has, for which a list of sources may be asked."""
 _MAY_CITE = re.compile(r"[\d.]")
 """Matches what a phrase has that stands in a citation."""
 _MAY_BE_ADDRESS = re.compile(r"[./@:#]")
@@ -189,8 +205,8 @@ def is_bare_number(phrase: str) -> bool:
 
 @lru_cache(maxsize=16_384)
 def is_changed(phrase: str) -> bool:
-    """Return whether reading a gold phrase as an answer would change it."""
-    return read(f"It is {phrase}").plain != f"It is {phrase}" or read(phrase).plain != phrase
+    """Return whether reading a gold phrase as an answer, or at the end of one, would change it."""
+    return any(read(text).plain != text for text in (phrase, f"It is {phrase}", f"It is so.\n\n{phrase}"))
 
 
 def fold_text(text: str, match: Match) -> Folded:
