@@ -27,6 +27,7 @@ class Piece(NamedTuple):
 _FILE = r"[\w)\]]\.(?:pdf|docx?|pptx?|xlsx?|html?|txt|md|csv|json|vtt|srt|png|jpe?g)\b"
 _NAMED_PLACE = re.compile(rf"{_FILE}|https?://|www\.|\bdoi\b|§", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
+_WORD = re.compile(r"\w")
 _DECORATION = r"(?:[#>*_\-–—=•·\s]|[^\w\s.,;:：!?'\"()\[\]{}/\\$%&@+<|~^`])*+"  # noqa: RUF001
 _WORD_END = r"(?![^\W_])"
 """Ends a word as `\\b` does, but also before the `_` of emphasis."""
@@ -79,9 +80,18 @@ _ONLY_SOURCE = re.compile(
     rf"(?:\s*[,:;#(]?\s*(?:{_PAGE})?{_PAGES}\)?)?[\s*_)\]}}.]*",
     re.IGNORECASE,
 )
-_ONLY_PAGE = re.compile(
-    rf"{_LEAD}(?:(?:please )?(?:see|refer to|consult)\s|(?:cited|source|relevant|referenced)\s|{_STANDS}\s)?"
-    rf"{_PAGE}{_PAGES}[\s*_)\]}}.]*",
+_PLACE = re.compile(
+    rf"https?://\S{{1,500}}|www\.\S{{1,500}}|[^\s,;|<>(]{{0,80}}{_FILE}|\b{_PAGE}{_PAGES}"
+    rf"|\b(?:documents?|docs?|sources?|passages?|chunks?|excerpts?|sections?|files?|hits?)"
+    rf"[ :#]{{1,3}}{_PAGES}",
+    re.IGNORECASE,
+)
+_AROUND_PLACES = re.compile(
+    r"\b(?:sources?|refs?|references?|docs?|documents?|files?|names?|pages?|numbers?|no|nr|sections?|chapters?"
+    r"|passages?|chunks?|excerpts?|contexts?|citations?|evidence|links?|url|cited|used"
+    r"|retrieved|relevant|supporting"
+    r"|from|in|on|at|of|by|to|the|this|it|is|was|can|be|and|via|see|cf|please|refer|consult|according|based|taken"
+    r"|found|stated|given|shown|listed|information|answer|quelle|seite)\b|[\d_]",
     re.IGNORECASE,
 )
 _POINTER = re.compile(
@@ -94,35 +104,42 @@ _CONFIDENCE = re.compile(
     r"(?:confidence|certainty|probability|relevance|reliability|groundedness|konfidenz|konfianz|confiance)"
     r"(?:[\s_]+(?:score|level|rating|in this answer))?\"?(?:\s*\([^()\n]{1,20}\))?"
     r"[*_\s]*+(?:[:=–—-]|is)[*_\s]*+"  # noqa: RUF001
-    r"(?:(?:very\s+)?(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|[★☆⭐]+|~?\d{1,3}(?:[.,]\d{1,4})?"
+    r"(?:(?:about|around|very)?\s*(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|[★☆⭐●○■□]+"
+    r"|(?:about |around |~)?\d{1,3}(?:[.,]\d{1,4})?"
     r"(?:\s*(?:%|/\s*\d{1,3}|percent|out of \d{1,3}))?)[^\n]{0,40}?[*_)\]}\s.]*"
+    r"|[^\n\w]*(?:(?:this|my|the) (?:answer|response) (?:has|comes with) (?:an? )?)?(?:estimated |overall )?"
+    r"(?:very |fairly )?(?:(?:high|medium|moderate|low)[- ]confidence"
+    r"|confidence (?:of|about|around|[:=]) (?:about |around )?\d{1,3} ?%?)[\s.*_)]*"
     r"|I(?:['’]m| am) (?:(?:\d{1,3}\s?%|very|fairly|quite|highly|reasonably|not(?: very)?) )?"  # noqa: RUF001
-    r"(?:confident|certain|sure) (?:in|about|of) (?:this|my|the) (?:answer|response)[^\n]{0,20}",
+    r"(?:confident|certain|sure) (?:in|about|of) (?:this|that|my|the)(?: answer| response)?\b[^\n]{0,20}",
     re.IGNORECASE,
 )
 _STAMP = re.compile(
     rf"{_DECORATION}[(\[]?(?:(?:(?:this\s+)?(?:answer|response|reply)\s+(?:was\s+)?)?generated|answered|created"
     r"|updated|last (?:updated|modified)|time ?stamp"
-    r"|as of|retrieved|accessed|response time|latency|elapsed|tokens(?: used)?|model|took|date)\b"
-    r"[^\n]{0,60}?(?:(?<=tokens: )\d|(?<=used: )\d"
+    r"|as of|retrieved|accessed|response time|latency|elapsed|tokens(?: used)?|model|took|date"
+    r"|time|duration|cost)\b"
+    r"[^\n]{0,60}?(?:(?<=tokens: )\d|(?<=used: )\d|[$€]\s?0\.\d"
     r"|\d{4}-\d\d-\d\d|\d{1,2}:\d\d|\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|tokens)\b|gpt"
     r"|claude|gemini|llama|qwen|mistral)"
     r"[^\n]{0,60}",
     re.IGNORECASE,
 )
 _GENERATED = re.compile(
-    rf"{_DECORATION}[(\[]?(?:AI[- ])?(?:generated|written|created|produced|powered)"
+    rf"{_DECORATION}(?:disclaimer|haftungsausschluss)[*_]*:[^\n]*"
+    rf"|{_DECORATION}[(\[]?(?:AI[- ])?(?:generated|written|created|produced|powered)"
     r" (?:by|with|using) (?:an? )?(?:AI|artificial|copilot|chatgpt|gpt|claude|gemini|llama|qwen|mistral)\b"
     r"[\w .-]{0,40}"
     r"[\s*_)\].]*|\W*[⏱⌛⏳🕒]\W*\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds)\W*|finish[_ ]reason\s?[:=][^\n]{0,20}"
-    r"|\[(?:END|DONE|STOP|EOF)\]|\W*end of (?:answer|response|reply)\W*",
+    r"|\[\d{1,2}:\d\d(?::\d\d)?\]|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\w:+ .]{0,12}"
+    r"|\(\d+ tokens\)|\[(?:END|DONE|STOP|EOF)\]|\W*end of (?:answer|response|reply)\W*",
     re.IGNORECASE,
 )
 _SPECIAL_TOKEN = re.compile(r"<\|[\w-]{2,30}\|>\Z")
 _COURTESY = re.compile(
     rf"{_DECORATION}(?:(?:many )?thanks?(?: you)?\b[^\n.!?]{{0,60}}|cheers"
     r"|have an? \w+ (?:day|evening|weekend|week)"
-    r"|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|sincerely,?|good luck[^\n.!?]{0,40}"
+    r"|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|sincerely,?|(?:good|best of) luck[^\n.!?]{0,40}"
     r"|you['’]re welcome|take care|(?:your |an? )?(?:AI |virtual )?assistant)[\s*_.!]*",  # noqa: RUF001
     re.IGNORECASE,
 )
@@ -142,7 +159,12 @@ _DISCLAIMER = re.compile(
     r"|language models?|LLMs?|chatbots?) (?:can|may|might|could) (?:make|be|contain|produce)"
     r"|(?:this|the|my) (?:answer|response|reply|information) (?:is|was) (?:based|derived|drawn|taken)"
     r" (?:only|solely|exclusively|entirely) (?:on|from)"
-    r"|(?:may|might|can|could) (?:be|contain) (?:inaccura|incorrect|incomplete|errors?|mistakes?|outdated)"
+    r"|(?:may|might|can|could) (?:not )?(?:be|contain|make|include|have) (?:entirely |fully |always )?"
+    r"(?:inaccura|accurate|incorrect|correct|wrong|incomplete|complete|errors?|mistakes?|outdated|up to date)"
+    r"|(?:answer|response|reply|message|summary) (?:is|was) (?:(?:generated|written|created|an?) )?automat\w*"
+    r"|(?:is|am|are|was) (?:an? |the )?automated (?:answer|response|reply|message)"
+    r"|I only (?:have|had) access to"
+    r"|(?:information|answer|response)(?: above| given)? (?:is|was) based on (?:the|your)"
     r"|(?:not|n['’]t) (?:a substitute for|intended as|meant as|constitute)"  # noqa: RUF001
     r"|(?:is|are) not (?:legal|medical|financial|professional|tax|investment)"
     r"|(?:consult|seek|contact) (?:a|an|your|with a)\b[^\n]{0,40}(?:professional|expert|doctor"
@@ -165,7 +187,11 @@ _OFFER = re.compile(
     r"|is there anything else\b|anything else\b(?=[^\n]{0,200}\?)|any (?:other|further|more) questions\b"
     r"|(?:I['’]m|I am|I['’]d be|I would be|we are|we['’]re|we['’]d be"  # noqa: RUF001
     r"|always) (?:\w+ )?(?:happy|glad|here|able|ready|pleased|available) (?:to|if)\b"
-    r"|happy to\b|glad to\b|I (?:can|could|will|would|['’]ll) (?:also |gladly "  # noqa: RUF001
+    r"|happy to\b|glad to\b|(?:do let|please do let) me know\b|(?:you(?:['’]re| are) )?welcome to ask\b"  # noqa: RUF001
+    r"|(?:more|further|other|any) questions\b|ask (?:me )?(?:anything|if|for|again|away)\b"
+    r"|let['’]s (?:continue|move on)\b"  # noqa: RUF001
+    r"|(?:I|we) (?:can|could|will|would)\b(?=[^\n]{0,200}\bif you (?:like|want|wish|prefer|need)\b)"
+    r"|I (?:can|could|will|would|['’]ll) (?:also |gladly "  # noqa: RUF001
     r"|happily |then |certainly |be (?:happy|glad) to )"
     r"|I['’](?:ll|d) (?:also |gladly |happily |be (?:happy|glad) to )"  # noqa: RUF001
     r"|(?:I )?hope (?:this|that|it) (?:helps?|answers?|clarifies)"
@@ -178,9 +204,9 @@ _OFFER = re.compile(
     r" (?:context|details?|information|documents?|pages?)\b[^\n]{0,200}\byou\b)"
     r"|would (?:it|that) (?:help|be (?:helpful|useful)) if I\b(?=[^\n]{0,200}\?)"
     r"|you (?:can|may|could|are welcome to) (?:also |always )?(?:ask|tell) me\b"
-    r"|if (?:there is|there are|there['’]s|a|the|any"  # noqa: RUF001
+    r"|if (?:there is|there are|there['’]s|a|the|any|anything"  # noqa: RUF001
     r"|another)\b(?=[^\n]{0,240}(?:\bI (?:can|could|will|would|['’]ll)\b"  # noqa: RUF001
-    r"|\bI['’](?:ll|d|m)\b|\blet me\b|\bhappy\b|\bglad\b))"  # noqa: RUF001
+    r"|\bI['’](?:ll|d|m)\b|\blet me\b|\bhappy\b|\bglad\b|\bjust ask\b))"  # noqa: RUF001
     r"|with (?:more|additional|further|the|that)\b(?=[^\n]{0,200},? I (?:can|could|would|will)\b)"
     r")[^\n]*",
     re.IGNORECASE,
@@ -262,7 +288,7 @@ def _is_picture(character: str) -> bool:
     """Return whether a character is an emoji or a part of one."""
     return character > "\u2000" and (
         character in "\u200d\ufe0f"
-        or (character not in "★☆⭐" and unicodedata.category(character) in ("So", "Sk"))
+        or (character not in "★☆⭐●○■□" and unicodedata.category(character) in ("So", "Sk"))
     )
 
 
@@ -312,6 +338,7 @@ _OF_DISCLAIMERS = (
         "mistake",
     ),
     *("error", "outdated", "substitute", "intended", "meant as", "constitute", "legal", "medical", "financ"),
+    *("wrong", "accurate", "automat", "disclaimer", "complete"),
     *("solely", "only", "exclusively", "entirely", "based"),
     *("professional", "consult", "verify", "check", "confirm", "advi"),
 )
@@ -357,7 +384,7 @@ class _Sources:
                 return Piece("sources", start + inline.start(), end)
             if _NOTE.match(line) and _are_places(line[4:]) and start > 0:
                 return Piece("sources", start, end)
-            if start > 0 and (_ONLY_SOURCE.fullmatch(line) or _ONLY_PAGE.fullmatch(line)):
+            if start > 0 and (_ONLY_SOURCE.fullmatch(line) or _has_only_places(line)):
                 return Piece("sources", start, end)
         return None
 
@@ -416,6 +443,12 @@ _ITEM_MARK = re.compile(r"^\s*(?:[-*+•·–—]|\d{1,3}[.)])\s*")  # noqa: RUF
 def _are_places(items: str) -> bool:
     """Return whether what follows a heading names a file, an address, a page or a number."""
     return _DIGIT.search(items) is not None or _NAMED_PLACE.search(items) is not None
+
+
+def _has_only_places(line: str) -> bool:
+    """Return whether a line names files, addresses or pages, and says nothing else."""
+    rest, places = _PLACE.subn(" ", line)
+    return places > 0 and _WORD.search(_AROUND_PLACES.sub(" ", rest)) is None
 
 
 def _has_more(items: str) -> bool:
