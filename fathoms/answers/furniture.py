@@ -264,6 +264,7 @@ _HINT = re.compile(
 )
 _TAIL = 40
 _MOST_OPENINGS = 3
+_LONGEST_PLACES = 200
 _LONGEST_LINE = 1500
 _LONGEST_SENTENCE = 500
 """A longer line is no furniture as a whole; its last sentences may be."""
@@ -447,6 +448,8 @@ def _are_places(items: str) -> bool:
 
 def _has_only_places(line: str) -> bool:
     """Return whether a line names files, addresses or pages, and says nothing else."""
+    if len(line) > _LONGEST_PLACES or not _are_places(line):
+        return False
     rest, places = _PLACE.subn(" ", line)
     return places > 0 and _WORD.search(_AROUND_PLACES.sub(" ", rest)) is None
 
