@@ -164,7 +164,9 @@ class ReadTexts:
             or (reading.cited and _MAY_CITE.search(phrase))
             or ("](" in reading.text and _MAY_BE_ADDRESS.search(phrase))
         )
-        return (bool(may_be_set_aside) and self._stands(phrase, reading.unreasoned)) or self._stands_aside(phrase)
+        return (bool(may_be_set_aside) and self._stands(phrase, reading.unreasoned)) or self._stands_aside(
+            phrase
+        )
 
     def _stands_aside(self, phrase: GoldPhrase) -> bool:
         """Return whether what was set aside has a phrase that hardly stands there by chance, and so may be
