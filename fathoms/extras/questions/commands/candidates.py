@@ -68,9 +68,9 @@ def candidates(
     with opened() as cache, progress.bars() as bars:
         ready = pipeline.prepare(corpus.documents, cache, workers=os.cpu_count() or 1, progress=bars.stage)
         results = find(ready.index, ready.retriever, corpus.select(), sizes, seed, described=described)
-    made = {"candidates": number, "candidates_seed": seed}
+    origin = {"candidates": number, "candidates_seed": seed}
     drawn = [
-        one.question.model_copy(update={"metadata": {**one.question.metadata, **made}}) for one in results
+        one.question.model_copy(update={"metadata": {**one.question.metadata, **origin}}) for one in results
     ]
     questions = with_copied_pictures(drawn, to)
     write_questions(to, questions)
