@@ -5,12 +5,10 @@ and questions whose answers follow from that table. Nothing here is drawn at ran
 sha256 of their names, so the files are the same on every machine.
 """
 
-import argparse
 import csv
 import hashlib
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +16,9 @@ from typing import NamedTuple
 from reportlab.pdfgen.canvas import Canvas
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1]))
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent)]
+
+import making  # noqa: E402
 
 from fathoms.corpora import write_questions  # noqa: E402
 from fathoms.extras.questions.computed.choosing import choose  # noqa: E402
@@ -172,34 +172,11 @@ def build(out: Path) -> None:
     write_questions(out / "questions.json", choose(facts, n=20, least=LEAST).questions)
 
 
-def differing(out: Path) -> list[str]:
-    """Names of the files in ``out`` that are not what would be written now."""
-    with tempfile.TemporaryDirectory() as fresh:
-        build(Path(fresh))
-        made = {path.name: path.read_bytes() for path in Path(fresh).iterdir()}
-    return sorted(
-        name for name, data in made.items() if not (out / name).is_file() or (out / name).read_bytes() != data
-    )
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the corpus, or with ``--check`` compare it with what is on disk."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=HERE, help="folder of the corpus (default: this one)")
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if a file on disk differs"
-    )
-    options = parser.parse_args(arguments)
-    if options.check:
-        stale = differing(options.out)
-        print("\n".join(f"differs: {name}" for name in stale) or "all files are as their sources make them")
-        return 1 if stale else 0
-    options.out.mkdir(parents=True, exist_ok=True)
-    build(options.out)
-    size = sum(path.stat().st_size for path in options.out.glob("*.pdf"))
-    print(f"{len(surveys())} documents, {size:,} bytes")
-    return 0
+def report(out: Path) -> Iterator[str]:
+    """Say how many documents were written."""
+    sizes = [path.stat().st_size for path in out.glob("*.pdf")]
+    yield f"{len(sizes)} documents, {sum(sizes):,} bytes"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    making.main(build, HERE, __doc__, report)

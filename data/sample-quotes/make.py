@@ -6,7 +6,6 @@ stand. The gold quotes are written down in ``gold.yaml``, and the others are tho
 the question.
 """
 
-import argparse
 import json
 import re
 import sys
@@ -22,8 +21,9 @@ from reportlab.graphics.shapes import Drawing, Group, String
 
 HERE = Path(__file__).resolve().parent
 SAMPLE = HERE.parent / "sample"
-sys.path[:0] = [str(HERE.parents[1]), str(SAMPLE)]
+sys.path[:0] = [str(HERE.parents[1]), str(HERE.parent), str(SAMPLE)]
 
+import making  # noqa: E402
 from typeset.figures import FIGURES  # noqa: E402
 from typeset.source import Block, Source, read  # noqa: E402
 from typeset.story import write  # noqa: E402
@@ -196,43 +196,22 @@ def _is(quote: Quote, named: str, key: str) -> bool:
     return quote.image is not None and quote.image.stem == named.replace(" ", "-")
 
 
-def differing(out: Path) -> list[str]:
-    """Names of the files in ``out`` that are not what would be written now. Pictures may differ by a shade,
-    because another release of the renderer draws edges a little differently."""
-    with tempfile.TemporaryDirectory() as fresh:
-        build(Path(fresh))
-        paths = sorted(path.relative_to(fresh) for path in Path(fresh).rglob("*.*"))
-        return [str(path) for path in paths if not _same(Path(fresh, path), out / path)]
-
-
-def _same(made: Path, kept: Path) -> bool:
-    if not kept.is_file():
-        return False
+def same(made: Path, there: Path) -> bool:
+    """Whether two files are the same. Pictures may differ by a shade, because another release of the renderer
+    draws edges a little differently."""
     if made.suffix != ".png":
-        return made.read_bytes() == kept.read_bytes()
-    with Image.open(made) as one, Image.open(kept) as other:
+        return made.read_bytes() == there.read_bytes()
+    with Image.open(made) as one, Image.open(there) as other:
         if one.size != other.size:
             return False
         difference = ImageChops.difference(*(image.convert("L").resize((32, 32)) for image in (one, other)))
     return difference.getextrema()[1] <= 16
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the set, or with ``--check`` compare it with what is on disk."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=HERE, help="folder of the set (default: this one)")
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; exit 1 if a file on disk differs"
-    )
-    options = parser.parse_args(arguments)
-    if options.check:
-        stale = differing(options.out)
-        print("\n".join(f"differs: {name}" for name in stale) or "all files are as their sources make them")
-        return 1 if stale else 0
-    build(options.out)
-    print(f"{options.out / 'questions.json'}  {(options.out / 'questions.json').stat().st_size:,} bytes")
-    return 0
+def report(out: Path) -> Iterator[str]:
+    """Say how large the questions are."""
+    yield f"{out / 'questions.json'}  {(out / 'questions.json').stat().st_size:,} bytes"
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    making.main(build, HERE, __doc__, report, same)

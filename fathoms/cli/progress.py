@@ -160,7 +160,11 @@ class Bars:
             left = tally.cost / tally.done * (tally.total - tally.done) if tally.done else 0.0
             parts.append(dollars(tally.cost) + (f", about {dollars(left)} more" if left else ""))
         stage = "search" if tally.retrieval_only else f"answer {tally.provider}"
-        self.stage(stage, tally.done, tally.total, ", ".join(parts))
+        done, total = tally.done, tally.total
+        if tally.documents and not tally.retrieval_only:
+            parts.insert(0, f"counted in documents ({done} of {total} questions)")
+            done, total = tally.documents
+        self.stage(stage, done, total, ", ".join(parts))
 
     def wait(self) -> None:
         """Say of each stage that has not ended what it waits for, if its last line is long enough ago."""

@@ -59,7 +59,8 @@ def show(
 ) -> int:
     """Show the scores of a run, or everything about one of its questions.
 
-    For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores.
+    For a question: the gold answer, the retrieved chunks, the prompt, the answer and the scores; long lists
+    are cut unless you add --all.
     """
     from fathoms.runs.run import Run
     from fathoms.runs.scorings import EarlierScoring, earlier_scorings, open_scored, scoring_sentence
@@ -79,7 +80,7 @@ def show(
             console.show_json(view)
         else:
             figures = store.summary.profiles.get("fathoms") if store.is_scored else None
-            console.show(*question_panel(scored_question(view), figures))
+            console.show(*question_panel(scored_question(view), figures, everything=everything))
         return 0
     if lost is not None:
         from fathoms.report.lost import lost_panel, lost_questions

@@ -47,7 +47,8 @@ class Caller:
 
     `calls` controls the requests to the provider, and `others` those to other providers, by their name
     (`provider_of`). `replies` is the cache of replies; without it, every call is made. `timeout` limits a
-    call that has no deadline of its own, in seconds, all attempts included; `None` means no limit.
+    call that has no deadline of its own, in seconds, all attempts included; `None` means no limit. `on_part`
+    is called with a question and its repeat when a document that is asked by itself has been asked.
     """
 
     def __init__(
@@ -57,8 +58,10 @@ class Caller:
         replies: ReplyCache | None = None,
         timeout: float | None = None,
         others: Mapping[str, ProviderCalls] | None = None,
+        on_part: Callable[[str, int], None] = lambda question, repeat: None,
     ) -> None:
         self.calls = calls or ProviderCalls()
+        self.on_part = on_part
         self.replies = replies
         self.timeout = timeout
         self.retried = 0

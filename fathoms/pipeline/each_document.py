@@ -58,6 +58,8 @@ async def ask_each(
             return Part(
                 prompt=prompt, reply=Reply(text=""), document=document, error=to_failure(error)
             ), error
+        finally:
+            calls.caller.on_part(question.id, calls.repeat)
         nothing = retriever.says_nothing(reply.text)
         return Part(prompt=prompt, reply=reply, document=document, nothing=nothing)
 

@@ -34,11 +34,15 @@ from fathoms.types.run.rows import (
 )
 
 HIT, ASIDE = 160, 90
+LISTED = 12
+"""How many hits, or parts of a value of the metadata, are shown unless all are wanted."""
 
 
-def question_panel(view: ScoredQuestion, figures: ProfileFigures | None = None) -> list[RenderableType]:
+def question_panel(
+    view: ScoredQuestion, figures: ProfileFigures | None = None, *, everything: bool = False
+) -> list[RenderableType]:
     """Build the report of one question, with all its repeats. `figures` are those of the run under `fathoms`,
-    which say what was set aside of its answers."""
+    which say what was set aside of its answers. Long lists are cut unless `everything` is wanted."""
     question = view.question
     parts: list[RenderableType] = [
         Text(plain(question.id), style="bold"),
@@ -49,13 +53,21 @@ def question_panel(view: ScoredQuestion, figures: ProfileFigures | None = None) 
     ]
     others = {key: value for key, value in question.metadata.items() if key != HISTORY}
     if others:
-        parts.append(field("metadata", ", ".join(f"{k} {label(v)}" for k, v in others.items())))
+        shown = {k: label(v) if everything else _cut(label(v)) for k, v in others.items()}
+        parts.append(field("metadata", ", ".join(f"{k} {v}" for k, v in shown.items())))
     if HISTORY in question.metadata:
         lines = label(question.metadata[HISTORY]).split("\n")
         parts += [Text("said before:", style="bold"), *(Text(f"  {plain(line)}") for line in lines)]
     for repeat in view.repeats:
-        parts += repeat_parts(repeat, question, figures or ProfileFigures())
+        parts += repeat_parts(repeat, question, figures or ProfileFigures(), everything=everything)
     return parts
+
+
+def _cut(text: str) -> str:
+    """Cut a text that lists many things, such as the rows of a computed answer."""
+    items = text.split(", ")
+    left = len(items) - LISTED
+    return text if left <= 0 else f"{', '.join(items[:LISTED])} and {left} more (--all)"
 
 
 def field(name: str, value: object) -> Text:
@@ -63,13 +75,18 @@ def field(name: str, value: object) -> Text:
     return Text.assemble((f"{name}: ", "bold"), "n/a" if value in (None, "") else plain(value))
 
 
-def repeat_parts(repeat: ScoredRepeat, question: Question, figures: ProfileFigures) -> list[RenderableType]:
+def repeat_parts(
+    repeat: ScoredRepeat, question: Question, figures: ProfileFigures, *, everything: bool
+) -> list[RenderableType]:
     """Show one answer to the question, or its failure."""
     parts: list[RenderableType] = [Text(f"\nrepeat {repeat.repeat}", style="bold")]
     if lost := loss_sentence(question, repeat):
         parts.append(Text(plain(lost)))
     if repeat.hits:
-        parts.append(hit_table(repeat.hits))
+        hits = repeat.hits if everything else repeat.hits[:LISTED]
+        parts.append(hit_table(hits))
+        if left := len(repeat.hits) - len(hits):
+            parts.append(Text(f"and {left} more (--all)", style="dim"))
     elif repeat.hits is None:
         parts.append(field("retrieved", "not known: the pipeline does not report it"))
     for number, one in enumerate(repeat.rounds, start=1):

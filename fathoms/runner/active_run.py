@@ -109,6 +109,22 @@ class ActiveRun:
         self._is_new = not os.path.lexists(store.path / JOURNAL)
         self.versions: Counter[str] = Counter()
         self.seconds = 0.0
+        self._documents: dict[str, int] = {}
+        if getattr(getattr(experiment, "retrieve", None), "kind", "") == "each-document":
+            self._documents = {name: len({hit.chunk.document for hit in row}) for name, row in hits.items()}
+        self._asked: Counter[tuple[str, int]] = Counter()
+
+    @property
+    def documents(self) -> tuple[int, int] | None:
+        """How many documents were asked so far, and how many there are in all questions of this session;
+        `None` where none is asked by itself."""
+        if not self._documents:
+            return None
+        return self._asked.total(), sum(self._documents.get(turn.question.id, 0) for turn in self.missing)
+
+    def on_part(self, question: str, repeat: int) -> None:
+        """Count a document that was asked by itself."""
+        self._asked[question, repeat] += 1
 
     async def ask_all(self, caller: Caller, stop: Stop, on_record: Callable[[Record], None]) -> None:
         """Ask all missing questions in order, at most `max_concurrency` of the experiment at once.
@@ -143,6 +159,10 @@ class ActiveRun:
                         # written before anything else is awaited, so that `kill -9` cannot lose it
                         record = recorder.add(record)
                         self.done += 1
+                        if self._documents:  # a question that failed has asked fewer
+                            self._asked[turn.question.id, turn.repeat] = self._documents.get(
+                                turn.question.id, 0
+                            )
                         self.errors += record.error is not None
                         self.cached += record.answer is not None and record.answer.cached
                         if record.service and record.service.version is not None:

@@ -46,7 +46,8 @@ OnRecord = Callable[[Record, int, int], None]
 @dataclass(frozen=True)
 class Tally:
     """Progress of the questions to one provider. `cost` is in US dollars; `None` if any part is unknown.
-    `retrieval_only` says that they are only searched for."""
+    `retrieval_only` says that they are only searched for, and `documents` how many documents were asked by
+    themselves, of how many."""
 
     provider: str
     done: int
@@ -55,6 +56,7 @@ class Tally:
     cached: int
     cost: float | None
     retrieval_only: bool = False
+    documents: tuple[int, int] | None = None
 
 
 OnTally = Callable[[Tally], None]
@@ -266,6 +268,10 @@ def ask_runs(
         on_record(record, sum(active.done for active in runs), questions)
         on_tally(_tally(provider, by_provider[provider]))
 
+    def report_part(active: ActiveRun, question: str, repeat: int) -> None:
+        active.on_part(question, repeat)
+        on_tally(_tally(active.experiment.provider, by_provider[active.experiment.provider]))
+
     async def ask_group(group: Sequence[ActiveRun]) -> None:
         for active in group:
             if not stop.is_set():
@@ -273,7 +279,8 @@ def ask_runs(
                 mine = {provider: calls[provider] for provider in experiment.providers}
                 for provider_calls in mine.values():
                     provider_calls.configure(experiment.execution)
-                caller = Caller(mine[experiment.provider], others=mine, replies=replies)
+                on_part = partial(report_part, active)
+                caller = Caller(mine[experiment.provider], others=mine, replies=replies, on_part=on_part)
                 await active.ask_all(caller, stop, partial(report, experiment.provider))
 
     def first_signal() -> None:
@@ -315,6 +322,7 @@ def _sharing(runs: Sequence[ActiveRun]) -> list[list[ActiveRun]]:
 
 def _tally(provider: str, runs: Sequence[ActiveRun]) -> Tally:
     """The progress of the runs of one provider."""
+    documents = [active.documents for active in runs if active.documents]
     return Tally(
         provider=provider,
         done=sum(active.done for active in runs),
@@ -323,4 +331,7 @@ def _tally(provider: str, runs: Sequence[ActiveRun]) -> Tally:
         cached=sum(active.cached for active in runs),
         cost=total([active.cost for active in runs]),
         retrieval_only=all(active.experiment.depth is not None for active in runs),
+        documents=(sum(done for done, _ in documents), sum(of for _, of in documents))
+        if len(documents) == len(runs)
+        else None,
     )

@@ -54,6 +54,14 @@ def test_a_plain_line_says_all_that_a_bar_does(capsys: pytest.CaptureFixture[str
     assert last.endswith("0.5/s, about 1:04 left")
 
 
+def test_where_each_document_is_asked_documents_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    with Bars(plain_seconds=0, clock=Clock()) as bars:
+        bars.tally(replace(TALLY, failed=0, cached=0, cost=None, documents=(41, 3000)))
+    assert capsys.readouterr().err == (
+        "answer openai https://api.example/v1: 41 of 3000, counted in documents (12 of 50 questions)\n"
+    )
+
+
 def test_no_time_is_left_before_there_is_a_pace(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     with Bars(plain_seconds=0, clock=clock) as bars:

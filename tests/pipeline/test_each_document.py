@@ -6,11 +6,16 @@ import json
 import signal
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fathoms import corpora
+from fathoms.experiment import load_experiment
+from fathoms.runner.runner import Job, Tally, run
+from fathoms.runs.cache import Cache
 from fathoms.runs.run import Run
 from fathoms.types import Record
 from tests.support.http_stub import Stub
@@ -220,3 +225,17 @@ def test_a_killed_run_over_http_is_resumed(towers: Project) -> None:
         assert [len(record.calls) for record in records] == [5] * 3
         assert len(served(stub)) >= 15
     assert in_flight[1] == 2, "no more than `max_concurrency` at once, and not one after another"
+
+
+def test_progress_counts_the_documents_that_were_asked(towers: Project) -> None:
+    """By hand: five documents are asked, so five reports have one more document each, and a sixth the
+    answer."""
+    experiment = load_experiment(towers.path / "each.yaml")
+    tallies: list[Tally] = []
+    with closing(Cache(towers.path / "cache")) as cache:
+        job = Job(experiment, corpora.load(experiment.data, towers.path), towers.path)
+        run([job], out=towers.path / "runs", cache=cache, workers=1, on_tally=tallies.append)
+    assert [(one.documents, one.done) for one in tallies] == [
+        *[((number, 5), 0) for number in range(1, 6)],
+        ((5, 5), 1),
+    ]

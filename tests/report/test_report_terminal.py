@@ -249,6 +249,23 @@ def test_one_question_whole(question):
     assert "paper: statement: It is red. (nearest exemplar)" in lines
 
 
+def test_a_question_over_many_documents_is_cut_unless_all_is_wanted(question):
+    """By hand: of 30 rows and of 20 hits, 12 are shown."""
+    view = question("q1", 0.5, 1.0)
+    view["question"]["metadata"] = {"rule": "sum", "rows": ", ".join(map(str, range(1, 31)))}
+    (hit,) = view["repeats"][0]["hits"]
+    view["repeats"][0]["hits"] = [{**hit, "rank": rank} for rank in range(1, 21)]
+    whole = scored_question(view)
+    text = " ".join("\n".join(render(question_panel(whole))).split())
+    assert "rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 18 more (--all)" in text
+    assert text.count("red things") == 12
+    assert " and 8 more (--all) " in text
+    text = " ".join("\n".join(render(question_panel(whole, everything=True))).split())
+    assert "28, 29, 30" in text
+    assert text.count("red things") == 20
+    assert "more (--all)" not in text
+
+
 def test_what_was_set_aside_of_an_answer(question):
     view = question("q1", 0.5, 1.0)
     view["repeats"][0]["answer"]["text"] = "<think>Blue?</think>It is red[1].\n\nSources: a.pdf, p. 2"

@@ -52,7 +52,9 @@ def build_facts(
     workers: Workers = CORES,
     as_json: Json = False,
 ) -> int:
-    """Extract a table of facts from PDFs: for each document, the values of fields with their pages.
+    """Extract a table of what documents say ('questions facts' drafts facts that a good answer says).
+
+    For each document, the table has the values of fields with their pages.
 
     The model reads each document, and the judge (by default the same model) reads it again without seeing
     what was found. Where they do not agree, the column `check` says so, and no question is made of the

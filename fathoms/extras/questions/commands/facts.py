@@ -41,7 +41,9 @@ def facts(
     ] = None,
     out: Out = RUNS,
 ) -> int:
-    """Draft the facts that good answers say, without gold answers.
+    """Draft facts that a good answer says ('build facts' makes a table of what documents say).
+
+    No gold answers are needed.
 
     They come from the passages that the runs retrieved and that the judge grades 1 or more: at most 30 for
     each question, each vital or okay. Score all runs by them: `fathoms score RUN --questions FILE --metric
