@@ -67,7 +67,7 @@ Against = Annotated[
     typer.Option(
         "--against",
         help="A YAML file with another judge, which labels the same claims: prints how far both agree,"
-        " and what each takes (repeatable).",
+        " how much more or less accurate the first one is, and what each takes (repeatable).",
     ),
 ]
 Sample = Annotated[
@@ -294,6 +294,12 @@ def _print_measured(
             f"{titles[0]} and {title} say the same of {_cell(same['same'])}{within} of"
             f" {same['n']} claims; kappa {_cell(same['kappa'])}"
         )
+        gain = same["balanced_accuracy"]
+        if bounds := gain["interval"]:
+            console.say(
+                f"balanced accuracy of {titles[0]} less that of {title} on the same claims:"
+                f" {gain['difference']:+.3f} ({bounds[0]:+.3f} to {bounds[1]:+.3f})"
+            )
     if "to_dear" in found:
         console.say(f"{titles[0]} asks the dear judge about {found['to_dear']} claims")
     if chosen := found["threshold"]:

@@ -90,7 +90,9 @@ def agree(
     for one in others:
         its, its_spending = results[fingerprint(one.identity())]
         described = _compared(one, rows, judgements, its, its_spending)
-        described["with_judge"] = between(_said(judgements, judged), _said(judgements, its), groups)
+        described["with_judge"] = between(
+            _said(judgements, judged), _said(judgements, its), [row.supports for row in rows], groups
+        )
         found["others"].append(described)
     found["damaged_lines"] = max(one.damaged for one in (spending, *(each[1] for each in results.values())))
     return found
@@ -157,24 +159,61 @@ def _said(judgements: Sequence[Judgement], judged: Judged) -> list[bool | None]:
 
 
 def between(
-    one: Sequence[bool | None], other: Sequence[bool | None], groups: Sequence[str]
+    one: Sequence[bool | None],
+    other: Sequence[bool | None],
+    people: Sequence[bool],
+    groups: Sequence[str],
 ) -> dict[str, Any]:
-    """Return how far two judges say the same of the claims on which both have a verdict: the share of equal
-    labels with its interval over groups, and Cohen's kappa."""
+    """Return how two judges compare on the claims on which both have a verdict: the share of equal labels
+    with its interval over groups, Cohen's kappa, and the balanced accuracy of the first less that of the
+    other."""
     both = [
-        (first, second, group)
-        for first, second, group in zip(one, other, groups, strict=True)
+        (first, second, label, group)
+        for first, second, label, group in zip(one, other, people, groups, strict=True)
         if first is not None and second is not None
     ]
-    first, second = [row[0] for row in both], [row[1] for row in both]
+    first, second, labels = ([bool(row[at]) for row in both] for at in range(3))
+    of = [row[3] for row in both]
+    same = list(map(operator.eq, first, second))
     return {
         "n": len(both),
-        "same": _share(sum(map(operator.eq, first, second)), len(both)),
-        "interval": same_interval(
-            [a == b for a, b in zip(first, second, strict=True)], [row[2] for row in both]
-        ),
-        "kappa": figures([bool(a) for a in first], [bool(b) for b in second], [])["kappa"],
+        "same": _share(sum(same), len(both)),
+        "interval": same_interval(same, of),
+        "kappa": figures(first, second, [])["kappa"],
+        "balanced_accuracy": _difference(first, second, labels, of),
     }
+
+
+def _difference(
+    one: Sequence[bool], other: Sequence[bool], people: Sequence[bool], groups: Sequence[str]
+) -> dict[str, Any]:
+    """Return the balanced accuracy of a judge less that of another on the same claims, with a 95 % percentile
+    bootstrap interval over groups; `None` as for `intervals`."""
+    import numpy as np
+
+    labels = np.array(people, dtype=bool)
+    if labels.all() or not labels.any():
+        return {"difference": None, "interval": None}
+    codes = np.unique(np.array(groups), return_inverse=True)[1]
+    more = (np.array(one) == labels).astype(float) - (np.array(other) == labels)
+
+    def halves(weights: NDArray[float64]) -> NDArray[float64]:
+        """Return the difference for each line of weights of groups, NaN where a label does not occur."""
+        sums = [
+            weights @ np.bincount(codes[side], values, codes.max() + 1)
+            for side in (labels, ~labels)
+            for values in (more[side], np.ones(side.sum()))
+        ]
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums[0] / sums[1] + sums[2] / sums[3]) / 2
+
+    count = int(codes.max()) + 1
+    (value,) = halves(np.ones((1, count)))
+    if count < 2:
+        return {"difference": float(value), "interval": None}
+    drawn = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), RESAMPLES)
+    low, high = np.nanquantile(halves(drawn.astype(float)), (0.025, 0.975))
+    return {"difference": float(value), "interval": (float(low), float(high))}
 
 
 def same_interval(same: Sequence[bool], groups: Sequence[str]) -> tuple[float, float] | None:

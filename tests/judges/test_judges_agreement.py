@@ -275,6 +275,30 @@ def test_two_judges_are_compared_on_the_same_claims(tmp_path: Path) -> None:
     assert (found["asked"], found["others"][0]["asked"]) == (4, 4)
 
 
+def test_two_judges_are_compared_by_their_balanced_accuracy_on_the_same_claims(tmp_path: Path) -> None:
+    """Of two groups with a claim of each label, the other judge misses the supported claim of the first."""
+    rows = [
+        LabelledClaim(claim=claim, premise="p", label=label, group=claim[0])
+        for claim, label in {
+            "good": "supported",
+            "grim": "unsupported",
+            "hard": "supported",
+            "hush": "unsupported",
+        }.items()
+    ]
+    labels = {"good": "supported", "hard": "supported"}
+    one = ScriptedJudge(labels_by=labels)
+    other = ScriptedJudge(labels_by=labels | {"good": "unsupported"})
+    found = agree(one, rows, tmp_path, others=[other])
+    # recall 1 and 1/2, specificity 1 and 1; of resampled groups, gg has recall 1 and 0, hh 1 and 1
+    gain = found["others"][0]["with_judge"]["balanced_accuracy"]
+    assert gain == {"difference": 0.25, "interval": (0.0, 0.5)}
+    found = agree(one, rows[:2], tmp_path, others=[other])
+    assert found["others"][0]["with_judge"]["balanced_accuracy"] == {"difference": 0.5, "interval": None}
+    found = agree(one, rows[::2], tmp_path, others=[other])
+    assert found["others"][0]["with_judge"]["balanced_accuracy"] == {"difference": None, "interval": None}
+
+
 def test_a_cascade_is_compared_with_both_of_its_judges_which_are_asked_once(tmp_path: Path) -> None:
     rows = [LabelledClaim(claim=claim, premise="p", label="supported", group=claim) for claim in "abc"]
     model = ScriptedModel(default="no")  # without a probability, so that it is never sure
