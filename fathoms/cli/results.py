@@ -17,13 +17,13 @@ from fathoms.errors import FathomsError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from fathoms.judges.forecast import Forecast
+    from fathoms.judges.forecast import Forecast, Narrowing
     from fathoms.runs.run import Run
     from fathoms.types.run.summary import Summary
 
 
-def announce(forecast: Forecast) -> None:
-    """Say how many calls judging makes, and how long they take."""
+def announce(forecast: Forecast | Narrowing) -> None:
+    """Say how many calls judging makes and how long they take, or what a narrower interval needs."""
     console.note(forecast.sentence)
 
 

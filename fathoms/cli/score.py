@@ -133,6 +133,7 @@ def score(
                 until_width=until_width,
                 on_done=partial(bars.stage, "judge"),
                 on_forecast=results.announce,
+                on_narrower=partial(bars.stage, "judge"),
             )
             before = read_summary(store.path)
             try:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from platformdirs import user_data_path
 
 from fathoms.paths import write_atomic
+from fathoms.text.amounts import dollars
 from fathoms.types import Claim, Judgement, StoredValue
 
 CALL = 300
@@ -106,6 +107,34 @@ class Forecast(NamedTuple):
         if self.minutes <= 1:
             return f"{calls}, less than a minute"
         return f"{calls}, about {math.ceil(self.minutes)} minutes"
+
+
+class Narrowing(NamedTuple):
+    """How wide the interval of a metric is of which a part of the questions is judged, and which width is
+    wanted. `each` is what judging a question costs in US dollars, `None` if unknown."""
+
+    metric: str
+    judged: int
+    of: int
+    width: float
+    wanted: float
+    each: float | None = None
+
+    @property
+    def more(self) -> int:
+        """How many more questions the wanted width is likely to need: a width shrinks with the square root of
+        `1 / judged - 1 / of`."""
+        left = (1 / self.judged - 1 / self.of) * (self.wanted / self.width) ** 2 if self.width else 0.0
+        return max(0, min(self.of, math.ceil(1 / (left + 1 / self.of) - 1e-9)) - self.judged)
+
+    @property
+    def sentence(self) -> str:
+        """The numbers in a sentence."""
+        cost = f", about {dollars(self.more * self.each)}" if self.each else ""
+        return (
+            f"{self.metric}: the interval is {self.width:.3f} wide after {self.judged} of {self.of}"
+            f" questions; {self.wanted:.3g} needs about {self.more} more{cost}"
+        )
 
 
 def minutes(

@@ -18,7 +18,7 @@ from fathoms.judges import AnyJudge
 from fathoms.judges.asking import Bench, Judged, Spending, Text
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.claims import sentence_claims
-from fathoms.judges.forecast import FEW, Forecast, likely_claims, pace_of, sizes_of
+from fathoms.judges.forecast import FEW, Forecast, Narrowing, likely_claims, pace_of, sizes_of
 from fathoms.judges.journal import VerdictJournal, open_journal
 from fathoms.judges.judge import Judge
 from fathoms.models.caller import Caller, provider_of
@@ -62,7 +62,9 @@ class Judging:
 
     `judge` replaces the judge of the run's configuration. `max_cost` limits what is spent, in US dollars.
     `timeout` limits each call, in seconds, all attempts included; `None` means no limit.
-    With `until_width`, each metric is judged only until its interval is so narrow.
+    With `until_width`, each metric is judged only until its interval is so narrow. `on_narrower` then gets
+    how many questions are judged, how many are likely to be needed, and a sentence on both; `on_forecast`
+    says at the end what a narrower interval needs.
     `on_done` is called with the number of judgements that are done and their total, and `on_forecast` with
     the calls to a language model, before they are made. A judge that is a local model runs on the workers of
     an `executor`, if there is one.
@@ -74,7 +76,8 @@ class Judging:
     execution: ExecutionSettings = field(default_factory=ExecutionSettings)
     timeout: float | None = None
     on_done: Callable[[int, int], None] = lambda done, total: None
-    on_forecast: Callable[[Forecast], None] = lambda forecast: None
+    on_forecast: Callable[[Forecast | Narrowing], None] = lambda forecast: None
+    on_narrower: Callable[[int, int, str], None] = lambda done, total, sentence: None
     executor: Executor | None = None
     stop: Stop = field(default_factory=Stop)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from fathoms.errors import UsageError
 from fathoms.judges import Judge
 from fathoms.judges.asking import Judged, Spending
+from fathoms.judges.forecast import Narrowing
 from fathoms.judges.of_run import Judging, judge_run
 from fathoms.metrics.metric import Facts, JudgedMetric
 from fathoms.metrics.pooled_f1 import UNKNOWN
@@ -96,24 +97,34 @@ class Until:
         """Judge one metric, and add what was found and what it took."""
         order, weights = self._order(run, metric)
         known: list[Ends] = []
+        seen: Narrowing | None = None
+        before, asked = spending.cost, 0
         while len(known) < len(order):
             count = max(FIRST - len(known), math.ceil(MORE * len(known)))
             if spending.is_spent:  # what the run holds already counts all the same
                 count = len(order)
             questions = order[len(known) : len(known) + count]
-            limit = how.max_cost and (-1.0 if spending.is_spent else how.max_cost - (spending.cost or 0.0))
-            part = replace(how, max_cost=limit, on_forecast=lambda forecast: None)
-            _add(
-                judged, spending, *judge_run(run, judge, [metric], partial(self._read, run, questions), part)
-            )
+            calls, read = spending.calls, partial(self._read, run, questions)
+            part = _part(how, spending, (len(known), len(questions), len(order)), seen)
+            _add(judged, spending, *judge_run(run, judge, [metric], read, part))
             known += self._ends(run, metric, questions, judged)
             low, high = _interval(metric, known, weights)
-            if high - low > self.width or spending.is_spent or not _may_stop(metric, known):
+            if spending.is_spent:
+                continue
+            asked += len(questions) if spending.calls > calls else 0
+            paid = None if spending.cost is None or before is None else spending.cost - before
+            each = paid / asked if paid and asked else None
+            seen = Narrowing(metric.name, len(known), len(order), high - low, self.width, each)
+            how.on_narrower(len(known), len(known) + seen.more, seen.sentence)
+            if high - low > self.width or not _may_stop(metric, known):
                 continue
             if left := frozenset(order[len(known) :]):
                 figure = StoppedEarly(judged=len(known), of=len(order), width=self.width, low=low, high=high)
                 self.stopped[metric.name] = Stopped(left, figure)
-            return
+                seen = seen._replace(wanted=seen.width / 2)
+            break
+        if seen is not None and seen.judged < seen.of:
+            how.on_forecast(seen)
 
     def _read(self, run: Run, questions: Sequence[str]) -> Iterator[Record]:
         """Read the records of some questions."""
@@ -160,6 +171,20 @@ class Until:
             (fmean(low for low, _ in ends), fmean(high for _, high in ends)) if ends else (math.nan, math.nan)
             for ends in found.values()
         ]
+
+
+def _part(how: Judging, spending: Spending, sizes: tuple[int, int, int], seen: Narrowing | None) -> Judging:
+    """Return how some questions are judged within what is left to spend. `sizes` are the questions judged so
+    far, those of this part, and all; progress counts them up to what the interval needs, as it was `seen`."""
+    limit = how.max_cost and (-1.0 if spending.is_spent else how.max_cost - (spending.cost or 0.0))
+    before, count, of = sizes
+    goal, said = (seen.judged + seen.more, seen.sentence) if seen else (of, "")
+
+    def step(done: int, total: int) -> None:
+        now = before + count * done // max(total, 1)
+        how.on_narrower(now, max(goal, now), said)
+
+    return replace(how, max_cost=limit, on_forecast=lambda forecast: None, on_done=step)
 
 
 def _ends(metric: JudgedMetric, facts: Facts) -> tuple[Ends, bool]:

@@ -12,6 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fathoms.judges.forecast import Narrowing
+from fathoms.judges.of_run import Judging, read_judge
+from fathoms.metrics.registry import named
+from fathoms.runs.run import Run
+from fathoms.scoring import score_run
 from fathoms.scoring.until_width import FIRST, MORE
 from fathoms.stats.betting import mean_of_these
 from tests.support.project import Project
@@ -72,6 +77,7 @@ def test_judging_stops_when_the_interval_is_narrow_and_the_rest_can_be_judged_la
     done = project.fathoms("score", "lamps", *JUDGED, "--until-width", str(WIDTH))
     assert done.returncode == 0, done.stderr
     assert f"judged {count} of 300 questions, the others not on purpose" in " ".join(done.stdout.split())
+    assert f"wide after {count} of 300 questions; " in done.stderr
     found = summary(project, "lamps")
     assert (found["judging"]["asked"], found["judging"]["unjudged"]) == (count, 0)
     figures = found["metrics"]["faithfulness"]
@@ -95,13 +101,64 @@ def test_judging_stops_when_the_interval_is_narrow_and_the_rest_can_be_judged_la
         assert failed.returncode == 1
         assert re.search(refused, " ".join(failed.stderr.split()))
 
-    again = project.fathoms("score", "lamps", *JUDGED, "--until-width", str(WIDTH))
-    assert again.returncode == 0
+    again = project.fathoms("--quiet", "score", "lamps", *JUDGED, "--until-width", str(WIDTH))
+    assert (again.returncode, again.stderr) == (0, "")
     assert summary(project, "lamps")["judging"]["asked"] == 0  # the order is the same
     assert project.fathoms("score", "lamps", *JUDGED).returncode == 0
     found = summary(project, "lamps")
     assert found["judging"]["asked"] == 300 - count
     assert "until" not in found["metrics"]["faithfulness"]
+
+
+def test_more_questions_by_hand() -> None:
+    """Half the width of 20 questions needs four times as many, or of 100 questions 1 / (0.01 + 0.04 / 4)."""
+    assert Narrowing("m", 20, 10**9, 0.2, 0.1).more == 60
+    assert Narrowing("m", 20, 100, 0.2, 0.1).more == 30
+    assert Narrowing("m", 20, 100, 0.1, 0.1).more == 0
+    assert Narrowing("m", 100, 100, 0.0, 0.1).more == 0
+    said = "m: the interval is 0.200 wide after 20 of 100 questions; 0.1 needs about 30 more"
+    assert Narrowing("m", 20, 100, 0.2, 0.1).sentence == said
+    assert Narrowing("m", 20, 100, 0.2, 0.1, 0.01).sentence == f"{said}, about $0.30"
+
+
+def test_what_a_narrower_interval_needs_and_costs_is_said(project: Project) -> None:
+    """At the end, of half the width, or if the budget was spent before, of the width that is wanted."""
+    model = "{kind: scripted, default: 'yes', price: {input: 1, output: 1}}"
+    project.write("paid.yaml", f"kind: llm\nclaims: sentences\nclaims_a_call: 1\nmodel: {model}\n")
+    requested, judge = named(["faithfulness"]), read_judge(project.path / "paid.yaml")
+    weights = np.full(ANSWERS, 1 / ANSWERS)
+
+    def scored(name: str, max_cost: float | None) -> tuple[float, int, list[str], list[tuple[int, int, str]]]:
+        write(project, name, {n: f"Lamp {n} is red." for n in range(ANSWERS)})
+        (path,) = (one for one in project.runs() if f"_{name}_" in one.name)
+        steps: list[tuple[int, int, str]] = []
+        said: list[str] = []
+        how = Judging(
+            judge,
+            max_cost,
+            WIDTH,
+            on_forecast=lambda forecast: said.append(forecast.sentence),
+            on_narrower=lambda *step: steps.append(step),
+        )
+        found = score_run(Run(path), metrics=requested, judging=how).judging
+        assert found is not None
+        return found.cost or 0.0, found.asked, said, steps
+
+    cost, count, said, steps = scored("paid", None)
+    low, high = mean_of_these(np.ones(count), weights)
+    end = Narrowing("faithfulness", count, ANSWERS, high - low, (high - low) / 2, cost / count)
+    assert said == [end.sentence]
+    assert f"needs about {end.more} more, about $" in end.sentence
+    assert steps[0] == (1, ANSWERS, "")  # nothing is known before the first look
+    assert steps[-1][0] == steps[-1][1] == count
+    _, asked, said, _ = scored("budget", 25 * cost / count)
+    assert FIRST < asked < count
+    (sentence,) = said
+    looked = int(sentence.split(" of ")[0].split()[-1])
+    assert FIRST <= looked < asked
+    low, high = mean_of_these(np.ones(looked), weights)
+    wanted = Narrowing("faithfulness", looked, ANSWERS, high - low, WIDTH).sentence
+    assert re.fullmatch(re.escape(wanted) + r", about \$0\.[0-9]+", sentence)
 
 
 def test_categories_weigh_alike_and_a_failed_verdict_widens_the_interval(project: Project) -> None:
