@@ -10,13 +10,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, chop_cells
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
-from fathoms.report.section import Section
 from fathoms.report.text import plain
+
+if TYPE_CHECKING:  # a list of runs needs none, nor all that a section is made of
+    from fathoms.report.section import Section
 
 GAP = 2
 """The cells between two columns."""

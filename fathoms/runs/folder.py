@@ -26,7 +26,6 @@ from fathoms.errors import StoreError
 from fathoms.paths import unfinished, write_all, write_atomic
 from fathoms.safety.inputs import READ_ONLY
 from fathoms.types.run.part import FILE, SCHEMA, Part, misfit
-from fathoms.types.run.rows import QuestionFile
 
 LARGEST_TEXT = 128 * 2**20
 """The most bytes of a journal line or of a text in a blob. An answer of a model server has at most 16 MiB,
@@ -50,11 +49,11 @@ def open_file(root: Path, name: str) -> BinaryIO:
     Raises FileNotFoundError where there is none, and StoreError where it is not a regular file, is outside
     the folder or cannot be opened.
     """
-    path = root / name
+    path = os.path.join(root, name)  # noqa: PTH118 - of a thousand runs, pathlib takes as long as reading
     try:
         if _first_link(root, name) is not None:
-            real = Path(os.path.realpath(path))
-            if not real.is_relative_to(os.path.realpath(root)):
+            real = os.path.realpath(path)
+            if not Path(real).is_relative_to(os.path.realpath(root)):
                 raise StoreError(f"{path} is a link that leads out of the run's folder: it is not read")
             path = real
         descriptor = os.open(path, READ_ONLY | _NO_FOLLOW)
@@ -166,6 +165,8 @@ def _checked(value: dict[str, Any], place: Path | str, *, is_known: bool) -> dic
 
 def complaint(value: Mapping[str, Any]) -> str | None:
     """What is wrong with the JSON value of a question file, and where in it; `None` if it is valid."""
+    from fathoms.types.run.rows import QuestionFile  # a list of runs does without it
+
     try:
         QuestionFile.model_validate(value)
     except ValidationError as error:

@@ -7,10 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from fathoms.errors import StoreError
+from fathoms.paths import file_state
 from fathoms.runs.folder import open_file, read_object, typed
 from fathoms.runs.journal import JOURNAL
 
@@ -32,8 +34,17 @@ _CREATED = re.compile(rb'^  "created": "([0-9T:.+-]{19,40})",?$', re.MULTILINE)
 
 
 def place_of(path: Path) -> Place | None:
-    """The position of a run, read from the first bytes of its manifest where possible, because manifests can
-    be long and folders hold thousands. `None` where the manifest cannot be read."""
+    """The position of a run, read from its manifest once as long as that does not change: folders hold
+    thousands, and a command asks for their order several times. `None` where it cannot be read."""
+    try:
+        return _place_in(path, file_state(os.stat(f"{path}/manifest.json")))  # noqa: PTH116
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=10_000)
+def _place_in(path: Path, _: tuple[int, ...]) -> Place | None:
+    """Read the position of a run from the first bytes of its manifest where possible, which can be long."""
     try:
         with open_file(path, "manifest.json") as file:
             head = file.read(_HEAD)
@@ -51,7 +62,7 @@ def place_of(path: Path) -> Place | None:
 
 def is_run(path: Path) -> bool:
     """Whether a folder holds a run, even a damaged one."""
-    if os.path.lexists(path / "manifest.json"):
+    if os.path.lexists(f"{path}/manifest.json"):
         return path.is_dir()
     return bool(RUN_NAME.match(path.name)) and os.path.lexists(path / JOURNAL)
 
@@ -60,8 +71,8 @@ def placed(out: Path) -> list[tuple[Path, Place | None]]:
     """The runs in a folder sorted by name, with their positions."""
     try:
         # the copies with which fathoms works are hidden
-        paths = [path for path in sorted(out.iterdir()) if not path.name.startswith(".") and is_run(path)]
-        return [(path, place_of(path)) for path in paths]
+        paths = [out / name for name in sorted(os.listdir(out)) if not name.startswith(".")]  # noqa: PTH208
+        return [(path, place_of(path)) for path in paths if is_run(path)]
     except OSError as error:
         raise StoreError(f"{out} cannot be read: {error.strerror or error}") from error
 
