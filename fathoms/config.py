@@ -37,18 +37,27 @@ M = TypeVar("M", bound=BaseModel)
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
 quoted = json.encoder.encode_basestring
 """Returns a text as canonical JSON."""
+_make = getattr(
+    json.encoder, "c_make_encoder", None
+)  # CPython has it, and `encode` makes a new one each time
+_chunks = _make and _make(None, str, quoted, None, ":", ",", True, False, True)
+
+
+def _canonical(value: Any) -> str:
+    """Return a value as canonical JSON."""
+    return "".join(_chunks(value, 0)) if _chunks else _CANONICAL.encode(value)
 
 
 def fingerprint(*parts: Any) -> str:
     """Hash the parts as canonical JSON; returns the first 32 hex digits of the sha256."""
-    return fingerprint_of(_CANONICAL.encode(parts))
+    return fingerprint_of(_canonical(parts))
 
 
 def fingerprint_of_list(items: Iterable[Any]) -> str:
     """Return the `fingerprint` of a list, whose items are made one at a time and need not fit into memory."""
     hashed = hashlib.sha256(b"[[")
     for number, item in enumerate(items):
-        hashed.update(b"," * (number > 0) + _CANONICAL.encode(item).encode("utf-8", "surrogatepass"))
+        hashed.update(b"," * (number > 0) + _canonical(item).encode("utf-8", "surrogatepass"))
     hashed.update(b"]]")
     return hashed.hexdigest()[:32]
 
@@ -66,7 +75,7 @@ def flat_fingerprint(*parts: str | int | None) -> str:
 
 def fingerprints_after(*first: Any) -> Callable[..., str]:
     """Return `fingerprint` with its first parts, which are encoded once for all the texts that follow."""
-    head = _CANONICAL.encode(first)[:-1]
+    head = _canonical(first)[:-1]
     return lambda *parts: fingerprint_of(f"{head},{_flat(parts)}]")
 
 

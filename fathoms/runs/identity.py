@@ -30,6 +30,9 @@ class Identity(StoredValue):
 
 
 _NO_EVIDENCE = fingerprint([])
+_ANSWERS = {"answers", "answerable", "reference", "short_answer", "long_answer", "reference_claims"}
+_ANSWERS |= {"nuggets", "reading"}
+"""The fields of a question that are forms of its gold answer, without `facts`."""
 
 
 def identity(question: Question, *, written: bool | None) -> Identity:
@@ -38,12 +41,7 @@ def identity(question: Question, *, written: bool | None) -> Identity:
     evidence = places if question.evidence else []
     only_evidence = bool(evidence) and not (question.answers or question.reference)
     gold: list[Any] = [question.text, question.category, question.answers, question.answerable]
-    answers = question.model_dump(
-        mode="json",
-        include={"answers", "answerable", "reference", "short_answer", "long_answer", "reference_claims"}
-        | {"nuggets", "reading"}
-        | ({"facts"} if question.facts else set()),  # those of earlier versions have no such key
-    )
+    answers = question.model_dump(mode="json", include=_ANSWERS | {"facts"} if question.facts else _ANSWERS)
     return Identity(
         category=question.category,
         gold=fingerprint([*gold, evidence] if only_evidence else gold),

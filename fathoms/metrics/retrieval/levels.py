@@ -14,7 +14,7 @@ are only metrics that need no such number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -63,9 +63,7 @@ def lacks(record: Record, level: Level, retrieves: bool = True, retrieval_only: 
     result at all, and neither has a failed record without hits, whose pipeline may not report its contexts.
     Where the run was `retrieval_only`, a failure is one of the search, which found nothing.
     """
-    gold = gold_of(record.question)
-    known = {"document": gold.documents, "layout": gold.boxes, "quote": _gold_quotes(record.question)}
-    if not known.get(level, gold.pages):
+    if not _gold_at(level, record.question):
         return GOLD[level]
     hits = record.hits
     if hits is None or not retrieves or (not hits and record.error and not retrieval_only):
@@ -97,6 +95,14 @@ def rankings(record: Record, level: Level) -> Rankings:
     if level == "quote":
         return _of_quotes(record.question, hits)
     return _of_chunks(gold, hits)
+
+
+def _gold_at(level: Level, question: Question) -> Collection[object]:
+    """Return the gold of a question at a level."""
+    if level == "quote":
+        return _gold_quotes(question)
+    gold = gold_of(question)
+    return gold.documents if level == "document" else gold.boxes if level == "layout" else gold.pages
 
 
 def _gold_quotes(question: Question) -> dict[str, set[str]]:
