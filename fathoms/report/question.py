@@ -34,8 +34,8 @@ from fathoms.types.run.rows import (
 )
 
 HIT, ASIDE = 160, 90
-LISTED = 12
-"""How many hits, or parts of a value of the metadata, are shown unless all are wanted."""
+HITS, ITEMS = 20, 12
+"""How many hits, and parts of a value of the metadata, are shown unless all are wanted."""
 
 
 def question_panel(
@@ -66,8 +66,8 @@ def question_panel(
 def _cut(text: str) -> str:
     """Cut a text that lists many things, such as the rows of a computed answer."""
     items = text.split(", ")
-    left = len(items) - LISTED
-    return text if left <= 0 else f"{', '.join(items[:LISTED])} and {left} more (--all)"
+    left = len(items) - ITEMS
+    return text if left <= 0 else f"{', '.join(items[:ITEMS])} and {left} more (--all)"
 
 
 def field(name: str, value: object) -> Text:
@@ -83,7 +83,7 @@ def repeat_parts(
     if lost := loss_sentence(question, repeat):
         parts.append(Text(plain(lost)))
     if repeat.hits:
-        hits = repeat.hits if everything else repeat.hits[:LISTED]
+        hits = repeat.hits if everything else repeat.hits[:HITS]
         parts.append(hit_table(hits))
         if left := len(repeat.hits) - len(hits):
             parts.append(Text(f"and {left} more (--all)", style="dim"))
