@@ -23,6 +23,7 @@ from fathoms.extras.exchange.reading.traces.redacting import KINDS
 from fathoms.extras.exchange.reading.traces.sampling import (
     BLOCK,
     Selection,
+    _standing,
     first_alike,
     shares,
     since_of,
@@ -91,6 +92,29 @@ def test_near_duplicates_are_found_block_by_block() -> None:
         standing += [] if near.size else [at]
     assert BLOCK < len(standing) < 3 * BLOCK
     assert peaks[1] < 1.6 * peaks[0]
+
+
+class Counted(np.ndarray[Any, Any]):
+    """Vectors that count how many pairs of them are multiplied."""
+
+    pairs = 0
+
+    def __matmul__(self, other: Any) -> Any:
+        Counted.pairs += len(self) * other.shape[1]
+        return np.asarray(self) @ np.asarray(other)
+
+
+def test_many_questions_that_are_alike_take_comparisons_in_proportion_to_their_number() -> None:
+    """Each is compared with its block and with the 100 different ones, and not with all before it."""
+    draw = np.random.default_rng(1)
+    centres = draw.normal(size=(100, 32))
+    for count in (5_000, 10_000):
+        vectors = centres[draw.integers(100, size=count)] + 0.001 * draw.normal(size=(count, 32))
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        Counted.pairs = 0
+        found = _standing(vectors.astype(np.float32).view(Counted), 0.95)
+        assert len(set(found)) == 100
+        assert count * BLOCK * 0.9 < Counted.pairs <= count * (BLOCK + 100)
 
 
 @pytest.mark.parametrize(
