@@ -12,6 +12,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,8 @@ def pytest_collection_finish() -> None:
     if measure_no_processes():
         for module in preloaded():  # a fork has them before it is measured
             if module.startswith("fathoms."):
-                importlib.import_module(module)
+                with suppress(ModuleNotFoundError):  # of an extra that is not installed
+                    importlib.import_module(module)
     resume_after_imports()
     gc.set_threshold(100_000)  # as the command line does: many tests import torch or pandas
     gc.enable()

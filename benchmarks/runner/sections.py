@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from bench import Asked, Bench, Section, Target, spread, table
+from bench import Bench, Section, Target, TurnCost, spread, table
 from contestants import ROOT, Bare, Contestant, Fathoms, commands, fresh
 from measuring import HERE, run
 
@@ -145,7 +145,7 @@ def compared(bench: Bench, who: Sequence[Contestant]) -> Section:
     return Section(table(f"{whole:,} questions", heads, rows), targets)
 
 
-def cpu_a_question(few: Sequence[Asked], whole: Sequence[Asked], more: int) -> list[float]:
+def cpu_a_question(few: Sequence[TurnCost], whole: Sequence[TurnCost], more: int) -> list[float]:
     """Milliseconds, round by round, from what `more` questions cost more: starting up is not in it."""
     return [1000 * (b.cost.cpu - a.cost.cpu) / more for a, b in zip(few, whole, strict=True)]
 

@@ -93,7 +93,10 @@ def cut_short(path: Path) -> str | None:
         return None
     try:
         found = os.fstat(descriptor)
-        tail = os.pread(descriptor, _TAIL, max(0, found.st_size - _TAIL)) if S_ISREG(found.st_mode) else _END
+        if not S_ISREG(found.st_mode):
+            return None
+        os.lseek(descriptor, max(0, found.st_size - _TAIL), os.SEEK_SET)  # Windows has no `os.pread`
+        tail = os.read(descriptor, _TAIL)
     except OSError:
         return None
     finally:

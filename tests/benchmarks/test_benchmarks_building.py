@@ -11,7 +11,7 @@ import pytest
 WHOLE = Path(__file__).resolve().parents[2] / "benchmarks" / "building" / "whole.py"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_whole_build_passes_with_its_scripted_model(tmp_path: Path) -> None:
     command = [sys.executable, str(WHOLE), "--pages", "40", "--work", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)

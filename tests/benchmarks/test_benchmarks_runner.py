@@ -81,7 +81,7 @@ SECTIONS = {
 @pytest.mark.parametrize(
     ("sections", "targets"),
     [
-        pytest.param(["bare", "scoring"], 5, marks=pytest.mark.slow, id="asking-and-scoring"),
+        pytest.param(["help"], 1, marks=pytest.mark.slow, id="help"),
         pytest.param([*SECTIONS], 16, marks=pytest.mark.long, id="all"),
     ],
 )
@@ -96,7 +96,7 @@ def test_the_benchmark_runs(tmp_path: Path, sections: list[str], targets: int) -
     assert all(re.fullmatch(r"met|missed by \d+ %", verdict) for verdict in verdicts)
 
 
-@pytest.mark.slow  # four processes that read the weights
+@pytest.mark.long  # four processes that read the weights
 def test_two_versions_are_compared_in_turns() -> None:
     """This version beside itself; with so few records the ratio says nothing."""
     sizes = ["--records", "40", "--questions", "8", "--rounds", "2"]

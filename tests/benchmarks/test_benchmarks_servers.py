@@ -16,7 +16,12 @@ pytestmark = pytest.mark.slow  # processes of their own
 
 @pytest.mark.parametrize(
     ("client", "fault", "code"),
-    [("build", "none", 0), ("judge", "none", 0), ("http", "key-echo", 1), ("reranker", "error-besides", 1)],
+    [
+        pytest.param("build", "none", 0, marks=pytest.mark.long),
+        ("judge", "none", 0),
+        ("http", "key-echo", 1),
+        ("reranker", "error-besides", 1),
+    ],
 )
 def test_trials_of_the_campaign(monkeypatch: pytest.MonkeyPatch, client: str, fault: str, code: int) -> None:
     monkeypatch.setenv(VARIABLE, KEY)

@@ -12,7 +12,7 @@ import pytest
 VISUAL = Path(__file__).resolve().parents[2] / "benchmarks" / "visual"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_benchmark_runs(tmp_path: Path) -> None:
     small = ["--pages=12", "--vectors=40", "--queries=3", "--rounds=1", "--top-k=3", f"--work={tmp_path}"]
     done = subprocess.run([sys.executable, str(VISUAL), *small], capture_output=True, text=True, timeout=600)

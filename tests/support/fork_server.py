@@ -11,7 +11,6 @@ import functools
 import gc
 import importlib
 import inspect
-import io
 import json
 import os
 import pkgutil
@@ -25,6 +24,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Set
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 ANSWER = 12
@@ -32,25 +32,6 @@ ANSWER = 12
 # what most commands import; nothing that starts threads (onnxruntime, torch), which do not survive a fork
 PRELOADED = (
     "coverage",
-    "fathoms.gate.against_baseline",
-    "fathoms.compare.compare",
-    "fathoms.metrics.linear_weights",
-    "fathoms.models.embed.lexical",
-    "fathoms.report.change",
-    "fathoms.report.comparison",
-    "fathoms.report.ending",
-    "fathoms.report.terminal",
-    "fathoms.runner.plan",
-    "fathoms.runs.finding",
-    "fathoms.stats.difference",
-    "fathoms.stats.power",
-    "fathoms.report.html",
-    "fathoms.report.radar",
-    "fathoms.report.write",
-    "fathoms.extras.papers",
-    "fathoms.runner.runner",
-    "fathoms.scoring",
-    "fathoms.stats.intervals",
     "filelock",
     "fontTools.subset",
     "jinja2",
@@ -72,6 +53,16 @@ PRELOADED = (
     "rich.table",
 )
 
+# what of the package imports such things, or what hardly any command needs
+HEAVY = (
+    "fathoms.__main__",
+    "fathoms.extras.docling_offline.",
+    "fathoms.ingest.docling.",
+    "fathoms.ingest.parsers.pymupdf_reader",
+    "fathoms.pytest_plugin",
+    "fathoms.stats.few_questions",
+)
+
 # heavy imports of some commands only: the first of them that needs one has the later ones find it
 LATER = (
     "aiohttp",
@@ -84,18 +75,11 @@ LATER = (
 
 
 def preloaded() -> list[str]:
-    """What the process to fork from imports: the modules above and those of all commands."""
-    import fathoms.cli
-    from fathoms import hooks
+    """What the process to fork from imports: the modules above and nearly all of the package."""
+    import fathoms
 
-    commands = [f"fathoms.cli.{module.name}" for module in pkgutil.iter_modules(fathoms.cli.__path__)]
-    of_extras = [
-        f"{package.__name__}.{command.place.partition(':')[0]}"
-        for package in hooks.extras().values()
-        for command in getattr(package, "COMMANDS", {}).values()
-    ]
-    checking = ["fathoms.extras.questions.checking"] if "questions" in hooks.extras() else []
-    return [*PRELOADED, *commands, *of_extras, *checking]
+    found = (module.name for module in pkgutil.walk_packages(fathoms.__path__, "fathoms."))
+    return [*PRELOADED, *(name for name in found if not name.startswith(HEAVY))]
 
 
 def _serve(listening: socket.socket) -> None:
@@ -186,20 +170,15 @@ def _note_imports(notes: int, known: Set[str]) -> None:
 
 def _compute_once() -> None:
     """Fill the caches in memory that most commands would fill at their start."""
-    from matplotlib.figure import Figure
-
     from fathoms.metrics.grammar import read_grammar
     from fathoms.metrics.linear import Linear
-    from fathoms.report.radar import plain_style
+    from fathoms.report.radar import FORMATS, Chart, save
 
     read_grammar()
     Linear().check()
-    with plain_style():  # loads the fonts
-        picture = Figure()
-        for weight in ("normal", "bold"):
-            picture.text(0, 0, "A", weight=weight)
-        for suffix in ("png", "svg", "pdf"):
-            picture.savefig(io.BytesIO(), format=suffix)
+    chart = Chart("A", "B", ("Overall", "C"), ("D",), ((0.5, 1.0),))
+    with tempfile.TemporaryDirectory() as folder:  # loads the fonts
+        save(chart, Path(folder, "radar"), tuple(FORMATS))
 
 
 def _build_models() -> None:

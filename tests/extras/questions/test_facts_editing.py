@@ -17,7 +17,7 @@ from fathoms.extras.questions.editing.facts import FactChange, FactsEditing
 from fathoms.extras.questions.editing.server import LARGEST, FactsServer
 from fathoms.types import Document, Page
 from tests.extras.questions.editing import HOSTILE
-from tests.extras.questions.test_editing_server import asked
+from tests.extras.questions.test_editing_server import request
 
 TABLE = """\
 document,page,field,value,unit,check,_note
@@ -174,13 +174,15 @@ CHECK = {"number": 5, "act": "check", "seen": SEEN}
 
 
 def test_the_page_of_facts_comes_with_its_policy_and_its_data_as_json(server: FactsServer) -> None:
-    status, headers, text = asked(server, "")
+    status, headers, text = request(server, "")
     assert status == 200
     assert '<script type="module" src="facts.js">' in text
     assert "default-src 'none'; script-src 'self'" in headers["Content-Security-Policy"]
-    assert {asked(server, name)[0] for name in ("facts.js", "elements.js", "edit.css")} == {200}
-    assert asked(server, "fact/0")[2]["value"] == HOSTILE.replace('"', "'")  # no HTML: it becomes a text node
-    assert asked(server, "questions")[2] == {"file": None}
+    assert {request(server, name)[0] for name in ("facts.js", "elements.js", "edit.css")} == {200}
+    assert request(server, "fact/0")[2]["value"] == HOSTILE.replace(
+        '"', "'"
+    )  # no HTML: it becomes a text node
+    assert request(server, "questions")[2] == {"file": None}
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_what_is_not_the_page_of_facts_changes_nothing(
     server: FactsServer, status: int, token: str | None, headers: dict[str, Any], path: str, data: object
 ) -> None:
     before = server.editing.path.read_bytes()
-    assert asked(server, path, data, token=token, **headers)[0] == status
+    assert request(server, path, data, token=token, **headers)[0] == status
     assert server.editing.path.read_bytes() == before
 
 
@@ -213,11 +215,11 @@ def test_a_change_is_on_the_disk_when_it_is_answered(tmp_path: Path) -> None:
     path = tmp_path / "facts.csv"
     with FactsServer(editing(path)) as served:
         threading.Thread(target=served.serve_forever).start()
-        status, _, reply = asked(
+        status, _, reply = request(
             served, "change", CHECK | {"act": "mend", "page": 1, "value": "95", "unit": "m3/h"}
         )
         assert (status, reply["number"], reply["state"]["open"]) == (200, 5, 0)
         assert read_facts(path).rows[5].value == "95"
-        assert asked(served, "undo", {})[2]["number"] == 5
+        assert request(served, "undo", {})[2]["number"] == 5
         assert path.read_text() == TABLE
         served.shutdown()
