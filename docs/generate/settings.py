@@ -6,11 +6,11 @@ import ast
 import inspect
 import json
 import re
+import sys
 from collections.abc import Collection, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import PurePath
-from textwrap import dedent
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -155,12 +155,17 @@ def described(model: type[Any]) -> dict[str, str]:
             found |= described(base) if is_typeddict(base) else {}
     for owner in [model] if is_typeddict(model) else reversed(model.__mro__):
         if is_typeddict(owner) or (issubclass(owner, BaseModel) and owner is not BaseModel):
-            (made,) = ast.parse(dedent(inspect.getsource(owner))).body
-            assert isinstance(made, ast.ClassDef)
-            for field, text in pairwise(made.body):
+            for field, text in pairwise(_classes(owner.__module__)[owner.__name__].body):
                 if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
                     found[ast.unparse(field.target)] = inspect.cleandoc(ast.literal_eval(text.value))
     return found
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """The source of the classes of a module by name; `inspect` would read the module for each of them."""
+    nodes = ast.walk(ast.parse(inspect.getsource(sys.modules[module])))
+    return {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
 
 
 def _keys(fields: dict[str, FieldInfo], about: dict[str, str], places: dict[type[BaseModel], str]) -> str:
