@@ -43,10 +43,11 @@ _MARKER = re.compile(
 _MAY_REFER = re.compile(r"\d|\.[A-Za-z]|\^")
 _RANGE = r"\d{1,9}(?:\s*[-\u2013\u2014]\s*\d{1,9})?"
 _NUMBERS = re.compile(rf"{_RANGE}(?=\s*(?:[,;&]|and\b|\Z))")
-_NOTE = re.compile(r"\^[\w-]{1,20}")
+_NOTE = re.compile(r"\^[\w-]{1,20}\^?")
 _LEAD = re.compile(r"(?:(?:see|cf\.?|from|in|at|sources?|refs?\.?|quelle)\b\s*:?\s*)+", re.IGNORECASE)
 _NAMED = re.compile(
-    rf"(?:(?:doc(?:ument)?|source|ref(?:erence)?|cit(?:e|ation)|passage|excerpt|chunk|context|quelle)s?\b[.:#\s]*)"
+    rf"(?:(?:doc(?:ument)?|source|ref(?:erence)?|cit(?:e|ation)|passage|excerpt|chunk|context|quelle)s?"
+    r"(?:\b|(?=\d))[.:#_\s-]*)"
     rf"({_RANGE})(?=\s*(?:[,;&]|and\b|\Z))",
     re.IGNORECASE,
 )

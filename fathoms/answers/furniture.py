@@ -101,19 +101,52 @@ _POINTER = re.compile(
 )
 _CONFIDENCE = re.compile(
     rf"{_LEAD}\s*\"?(?:(?:answer|overall|my|model|estimated)\s+)?"
-    r"(?:confidence|certainty|probability|relevance|reliability|groundedness|konfidenz|konfianz|confiance)"
+    r"(?:confidence|certainty|relevance|groundedness"
+    r"|(?:probability|reliability)(?:(?<=[a-z] .{11})|(?=[^\n]{1,12}[%★●■]))"
+    r"|konfidenz|konfianz|confiance)"
     r"(?:[\s_]+(?:score|level|rating|in this answer))?\"?(?:\s*\([^()\n]{1,20}\))?"
     r"[*_\s]*+(?:[:=–—-]|is)[*_\s]*+"  # noqa: RUF001
-    r"(?:(?:about|around|very)?\s*(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|[★☆⭐●○■□]+"
-    r"|(?:about |around |~)?\d{1,3}(?:[.,]\d{1,4})?"
+    r"(?:(?:about|around|very)?\s*(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|[★☆⭐●○■□█▓▒░▰▱]+\s*"
+    r"(?:\d{1,3}\s?%)?|(?:about |around |~)?\d{1,3}(?:[.,]\d{1,4})?"
     r"(?:\s*(?:%|/\s*\d{1,3}|percent|out of \d{1,3}))?)[^\n]{0,40}?[*_)\]}\s.]*"
     r"|[^\n\w]*(?:(?:this|my|the) (?:answer|response) (?:has|comes with) (?:an? )?)?(?:estimated |overall )?"
     r"(?:very |fairly )?(?:(?:high|medium|moderate|low)[- ]confidence"
     r"|confidence (?:of|about|around|[:=]) (?:about |around )?\d{1,3} ?%?)[\s.*_)]*"
     r"|I(?:['’]m| am) (?:(?:\d{1,3}\s?%|very|fairly|quite|highly|reasonably|not(?: very)?) )?"  # noqa: RUF001
-    r"(?:confident|certain|sure) (?:in|about|of) (?:this|that|my|the)(?: answer| response)?\b[^\n]{0,20}",
+    r"(?:confident|certain|sure) (?:in|about|of) (?:this|that|my|the)(?: answer| response)?\b"
+    r"(?:,? (?:as|because|since|given)\b[^\n]{0,160}|[^\n]{0,20})",
     re.IGNORECASE,
 )
+_NAMED_PAGE = re.compile(
+    rf"{_DECORATION}[(\[][^()\[\]\n]{{1,100}}[,;:]\s*(?:{_PAGE}|section\s|chapter\s|§\s?){_PAGES}[)\]][\s*_.]*",
+    re.IGNORECASE,
+)
+_SIGNED = re.compile(
+    r"[^\w\n]*(?:(?:best|kind|warm)(?: regards| wishes)?|regards|sincerely|cheers|yours(?: \w+)?),?[ \t]*"
+    r"\n\s*[^\w\n]*\w+(?:[ -]\w+){0,4}\W*",
+    re.IGNORECASE,
+)
+"""Matches a closing formula with the name below it."""
+_BOT = re.compile(
+    r"[^\n\w]{0,3}[—–-]\s?(?:\w+[ -]){0,3}\w*(?:bot|assistant|copilot|AI|GPT)\b\W*",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_IN_ANGLES = re.compile(r"\s*(?:<<[^<>\n]{1,200}>>\s*)+")
+_CLARIFIES = re.compile(
+    r"\b(?:(?:do|did) you mean|are you (?:asking|referring)|(?:can|could) you (?:please )?(?:clarify|specify"
+    r"|rephrase|tell me|confirm)|have in mind|(?:which|what) (?:\w+ ){0,4}(?:do|did|are) you)\b",
+    re.IGNORECASE,
+)
+"""Matches a question that asks what was meant: it is what such an answer says, and no offer."""
+_ANNOUNCES = re.compile(
+    r"\b(?:(?:is|are|was|were) (?:this|these)|as follows|the following(?: \w+){0,2})[.:]?\Z", re.IGNORECASE
+)
+_OF_FURNITURE = re.compile(
+    r"\b(?:note|disclaimer|important|remember|follow|questions? you|next|suggest\w*|confidence|explore|like"
+    r"|offer|related|further|answer)\b",
+    re.IGNORECASE,
+)
+"""Matches a word by which a line announces furniture."""
 _STAMP = re.compile(
     rf"{_DECORATION}[(\[]?(?:(?:(?:this\s+)?(?:answer|response|reply)\s+(?:was\s+)?)?generated|answered|created"
     r"|updated|last (?:updated|modified)|time ?stamp"
@@ -156,22 +189,28 @@ _DISCLAIMER = re.compile(
     r"(?:[^\n]{0,160}(?<![^\W_])(?:AI[- ]generated|generated (?:by|with|using) (?:an? )?(?:AI|artificial"
     r"|language model|LLM)"
     r"|(?:I am|I'm|I’m|as) an? (?:AI|artificial|language model)|(?:AI|assistants?"  # noqa: RUF001
-    r"|language models?|LLMs?|chatbots?) (?:can|may|might|could) (?:make|be|contain|produce)"
+    r"|language models?|LLMs?|chatbots?|chatgpt|gemini|claude|copilot|notebooklm|perplexity"
+    r"|(?:answers?|responses?|repl(?:y|ies)|information|contents?|outputs?|results?|summar(?:y|ies)|this)"
+    r"[^\n.]{0,40}?) (?:can|may|might|could) (?:not )?"
+    r"(?:be|contain|make|produce|include|have) (?:entirely |fully |always |some |occasional )?"
+    r"(?:inaccura\w*|accurate|incorrect|correct|wrong|incomplete|complete|errors?|mistakes?|outdated"
+    r"|up to date)"
     r"|(?:this|the|my) (?:answer|response|reply|information) (?:is|was) (?:based|derived|drawn|taken)"
     r" (?:only|solely|exclusively|entirely) (?:on|from)"
-    r"|(?:may|might|can|could) (?:not )?(?:be|contain|make|include|have) (?:entirely |fully |always )?"
-    r"(?:inaccura|accurate|incorrect|correct|wrong|incomplete|complete|errors?|mistakes?|outdated|up to date)"
     r"|(?:answer|response|reply|message|summary) (?:is|was) (?:(?:generated|written|created|an?) )?automat\w*"
     r"|(?:is|am|are|was) (?:an? |the )?automated (?:answer|response|reply|message)"
     r"|I only (?:have|had) access to"
     r"|(?:information|answer|response)(?: above| given)? (?:is|was) based on (?:the|your)"
     r"|(?:not|n['’]t) (?:a substitute for|intended as|meant as|constitute)"  # noqa: RUF001
     r"|(?:is|are) not (?:legal|medical|financial|professional|tax|investment)"
-    r"|(?:consult|seek|contact) (?:a|an|your|with a)\b[^\n]{0,40}(?:professional|expert|doctor"
-    r"|lawyer|advisor|specialist|physician|attorney)"
-    r"|(?:please )?(?:verify|double[- ]check|cross[- ]check|confirm|check) (?:important|critical"
+    r"|(?:consult|seek|contact) (?:a|an|your|with a)\b[^\n]{0,40}(?:professional|expert|advisor|specialist"
+    r"|(?:doctor|lawyer|physician|attorney)\b"
+    r"(?=[^\n]*\b(?:advice|guidance|your (?:\w+ )?(?:case|situation))))"
+    r"|(?:please |always )?(?:verify|double[- ]check|cross[- ]check|confirm|check) (?:important|critical"
     r"|this|these|the|any|all|with|against)\b[^\n]{0,60}"
-    r"(?:info(?:rmation)?|facts?|figures?|values?|details?|answers?|documents?|sources?|originals?)"
+    r"(?:info(?:rmation)?|facts?|answers?|documents?|sources?|originals?)"
+    r"|(?:please|always) (?:verify|double[- ]check|cross[- ]check|confirm|check)\b[^\n]{0,60}"
+    r"(?:figures?|values?|details?)"
     r"|(?:please )?(?:double|cross)[- ]check(?: (?:this|it|them|everything))?(?=\W*\Z)"
     r"|based (?:only |solely )?on [^\n]{0,60}\b(?:documents?|excerpts?|context|passages?|pages?)"
     r"(?: provided| above| only)*(?=\W*\Z))\b)[^\n]*",
@@ -187,14 +226,16 @@ _OFFER = re.compile(
     r"|is there anything else\b|anything else\b(?=[^\n]{0,200}\?)|any (?:other|further|more) questions\b"
     r"|(?:I['’]m|I am|I['’]d be|I would be|we are|we['’]re|we['’]d be"  # noqa: RUF001
     r"|always) (?:\w+ )?(?:happy|glad|here|able|ready|pleased|available) (?:to|if)\b"
-    r"|happy to\b|glad to\b|(?:do let|please do let) me know\b|(?:you(?:['’]re| are) )?welcome to ask\b"  # noqa: RUF001
+    r"|happy to\b|glad to\b|say the word\b|(?:was|is|did|does) (?:this|that|my|the) (?:answer|response|reply"
+    r"|information|summary)?\b[^\n]{0,20}\b(?:help|helpful|useful|clear)\b[^\n]{0,40}\?"
+    r"|(?:do let|please do let) me know\b|(?:you(?:['’]re| are) )?welcome to ask\b"  # noqa: RUF001
     r"|(?:more|further|other|any) questions\b|ask (?:me )?(?:anything|if|for|again|away)\b"
     r"|let['’]s (?:continue|move on)\b"  # noqa: RUF001
     r"|(?:I|we) (?:can|could|will|would)\b(?=[^\n]{0,200}\bif you (?:like|want|wish|prefer|need)\b)"
     r"|I (?:can|could|will|would|['’]ll) (?:also |gladly "  # noqa: RUF001
     r"|happily |then |certainly |be (?:happy|glad) to )"
     r"|I['’](?:ll|d) (?:also |gladly |happily |be (?:happy|glad) to )"  # noqa: RUF001
-    r"|(?:I )?hope (?:this|that|it) (?:helps?|answers?|clarifies)"
+    r"|(?:I )?hope (?:this|that|it) (?:helps?|answers?|clarifies|clears|is (?:useful|helpful|what you))"
     r"|(?:just )?(?:tell|ask) me\b(?=[^\n]{0,160}\b(?:if|and|any|more|which|what)\b)"
     r"|(?:if|once|when|whenever|should) you\b(?=[^\n]{0,240}(?:\bI\b|\bI['’]|\bhelp"  # noqa: RUF001
     r"|\bhappy\b|\bglad\b|\b(?:let|ask|tell) me\b|\bjust (?:ask|say)\b"
@@ -234,11 +275,14 @@ _OPENING = re.compile(
     r"|see)[^.!?\n:]{0,60}"
     r"|I(?:['’]d| would) be (?:happy|glad) to help[^.!?\n]{0,40}|I(?:['’]ve"  # noqa: RUF001
     r"| have)? (?:carefully )?(?:checked|looked|searched|reviewed|went|gone|read)[^.!?\n]{0,80})"
-    r"\s?[!.,:—–-]+(?=\s))"  # noqa: RUF001
-    r"|(?:here(?:['’]s| is| are)[^.!?\n:]{0,60}:)(?=\s)"  # noqa: RUF001
+    r"\s?[!.,:—–-]+(?=\s)(?! (?:is|was|are|were|means|appears)\b))"  # noqa: RUF001
+    r"|(?:here(?:['’]s| is| are)[^.!?\n:]{0,60}(?::|(?<=[Aa]nswer to your question)[.]))(?=\s)"  # noqa: RUF001
+    r"|[^\w\n]*(?:searched|searching|analy[sz]ed|retrieved) (?:\w+ ){1,3}"
+    r"(?:documents?|files?|sources?|pages?|passages?)[. …]*(?=\n)|thought for (?:\w+ ){0,3}\w+(?=\n)"
     r"|(?:(?:based|relying) (?:up)?on|according to|from|per|using|given|in light of|looking at"
     r"|as (?:stated|mentioned|described|noted|shown) in)"
-    rf" (?:the |your |these |this |all |my )?"
+    rf" (?:the (?:information|content|details) (?:\w+ )?(?:in|from|of) )?"
+    r"(?:the |your |these |this |all |my )?"
     rf"(?:(?:{_OF_SOURCES} )+{_SOURCES}(?: {_AFTER_SOURCES})?|{_SOURCES} {_AFTER_SOURCES})\s?[,:]"
     r"|(?:as per|after (?:reviewing|reading|checking|analy[sz]ing|searching|looking (?:at|through)))"
     rf" (?:the |your |these |all )(?:{_OF_SOURCES} )*{_SOURCES}(?: {_AFTER_SOURCES})?\s?[,:]"
@@ -279,17 +323,28 @@ def closing(text: str, end: int) -> Iterator[Piece]:
             end -= 1
         start = text.rfind("\n", 0, end) + 1
         piece = sources.at(start, end) or _line(text, start, end) or _sentence(text, start, end)
-        if piece is None:
+        if piece is None or (piece.kind != "sources" and _is_announced(text, piece.start)):
             return
         yield piece._replace(end=last)
         end = piece.start
+
+
+def _is_announced(text: str, start: int) -> bool:
+    """Return whether what stands before a place says that the answer follows: `It asks two things:`."""
+    lines = text[max(0, start - _LONGEST_SENTENCE) : start].split("\n")
+    in_list = bool(lines[-1].strip()) and _ITEM_MARK.fullmatch(lines[-1]) is not None
+    while len(lines) > 1 and (not lines[-1].strip() or (in_list and _ITEM_MARK.match(lines[-1]))):
+        lines.pop()
+    before = lines[-1].rstrip("*_ ")
+    announces = (before.endswith(":") and " " in before) or _ANNOUNCES.search(before[-_TAIL:])
+    return bool(announces) and _OF_FURNITURE.search(before) is None
 
 
 def _is_picture(character: str) -> bool:
     """Return whether a character is an emoji or a part of one."""
     return character > "\u2000" and (
         character in "\u200d\ufe0f"
-        or (character not in "★☆⭐●○■□" and unicodedata.category(character) in ("So", "Sk"))
+        or (character not in "★☆⭐●○■□█▓▒░▰▱" and unicodedata.category(character) in ("So", "Sk"))
     )
 
 
@@ -314,6 +369,10 @@ def _line(text: str, start: int, end: int) -> Piece | None:
         return None
     if token := _SPECIAL_TOKEN.search(text[max(start, end - _TAIL) : end]):
         return Piece("disclaimer", end - len(token[0]), end)
+    since = max(0, start - _TAIL)
+    above = text[since:start].rstrip().rfind("\n") + 1
+    if above and _SIGNED.fullmatch(text, since + above, end):
+        return Piece("offer", since + above, end)
     for kind, pattern in _WHOLE_LINES:
         if pattern.fullmatch(text, start, end):
             return Piece(kind, start, end)
@@ -351,11 +410,14 @@ _WHOLE_LINES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("disclaimer", _STAMP),
     ("disclaimer", _GENERATED),
     ("offer", _RELATED_WITH_ITEMS),
+    ("offer", _IN_ANGLES),
 )
 _LAST_SENTENCES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("confidence", _CONFIDENCE),
     ("sources", _ONLY_SOURCE),
     ("sources", _POINTER),
+    ("sources", _NAMED_PAGE),
+    ("offer", _BOT),
     ("offer", _COURTESY),
 )
 
@@ -490,7 +552,7 @@ def _sentence(text: str, start: int, end: int) -> Piece | None:
         return Piece("offer", cut, end)
     if _is_disclaimer(last):
         return Piece("disclaimer", cut, end)
-    if "?" in last[-_TAIL:] and _ASKS.fullmatch(last):
+    if "?" in last[-_TAIL:] and _ASKS.fullmatch(last) and not _CLARIFIES.search(last):
         return Piece("offer", cut, end)
     if cut > 0:
         for kind, pattern in _LAST_SENTENCES:

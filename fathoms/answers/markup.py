@@ -174,7 +174,11 @@ STEPS: tuple[Step, ...] = (
     Step("<", re.compile(rf"</?(?:{_CELLS}){_ATTRIBUTES}>", re.IGNORECASE), lambda _: " | "),
     Step(
         "<",
-        re.compile(rf"</?(?:{_INLINE}|sup|sub){_ATTRIBUTES}>|<!--[^<>]{{0,1000}}-->", re.IGNORECASE),
+        re.compile(
+            rf"</?(?:{_INLINE}|sup|sub){_ATTRIBUTES}>|<!--[^<>]{{0,1000}}-->"
+            rf"|</?co(?::\s?\d{{1,3}}(?:,\s?\d{{1,3}}){{0,9}})?>",
+            re.IGNORECASE,
+        ),
         _nothing,
     ),
     Step(

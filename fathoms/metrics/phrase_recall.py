@@ -177,7 +177,8 @@ class ReadTexts:
             return False
         kinds: list[PartKind] = ["disclaimer", "offer"] if len(phrase.split()) >= _LEAST_WORDS else []
         kinds += ["disclaimer", "sources"] if _NAMES.search(phrase) else []
-        return bool(kinds) and self._stands(phrase, self._reading.aside(*kinds))
+        aside = self._reading.aside(*kinds) if kinds else ""
+        return bool(aside) and self._stands(phrase, _MODEL_STAMP.sub("", aside))
 
     def _stands(self, phrase: GoldPhrase, text: str) -> bool:
         """Return whether a phrase stands in one of the texts."""
@@ -191,6 +192,11 @@ class ReadTexts:
 
 _LEAST_WORDS = 3
 """A phrase of fewer words stands in an offer or a disclaimer by chance."""
+_MODEL_STAMP = re.compile(
+    r"(?im)^[^\w\n]*(?:(?:generated|answered|created|written|powered) (?:by|with|using)\b.*"
+    r"|model\b.*\b(?:\d(?: ?ms| ?s| ?sec| ?seconds| tokens| sources)|tokens|latency)\b.*)"
+)
+"""Matches the line by which a service says which model answered, and how fast: nobody asks for that."""
 _NAMES = re.compile(r"\d|\w[./@]\w")
 """Matches what a name of a file, an address or a number has, for which a list of sources may be asked."""
 _MAY_CITE = re.compile(r"[\d.]")

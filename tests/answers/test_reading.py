@@ -57,6 +57,14 @@ SURVIVES = {
     "a section that is the answer": ("It stands there.\nSection 4.2", ["Section 4.2"]),
     "a letter of the alphabet": ("A\nBecause it fits.", ["A"]),
     "items with letters": ("A: red\nB: blue", ["red", "blue"]),
+    "what is announced": ("The form asks two things:\n\n1. Do you ski?\n2. Are you well?", ["are you well"]),
+    "one word that is announced": ("It closes as follows.\n\nRegards, Anna", ["Regards"]),
+    "advice of the source": ("Tenants should wait. Consult a lawyer first.", ["wait", "lawyer"]),
+    "a step of a manual": ("Open the log. Then check all values.", ["all values"]),
+    "what a thing may be": ("It is cheap. In frost it may be inaccurate.", ["inaccurate"]),
+    "what models may do": ("It names a risk. LLMs can make biased choices.", ["biased"]),
+    "a reliability": ("It has nine items.\n\nReliability: 0.71", ["0.71"]),
+    "a greeting that is talked about": ("Hello! was the headline.", ["Hello"]),
     "number sign": ("No. It was sold.", [{"yes_no": "no"}]),
 }
 
@@ -69,6 +77,7 @@ def test_what_survives(answer: str, gold: list[str | dict[str, object]]) -> None
 RIGHT = {
     "citation in a number": ("It is 38[2]% of all.", "38%"),
     "citation in a name": ("It was Ines[1] Falk.", "Ines Falk"),
+    "a citation of Cohere": ("It is <co: 0,2>nine</co: 0,2> bar.", "nine bar"),
     "citation of a service": ("It is 38 m【12:3†report.pdf】 tall.", "38 m tall"),
     "footnote": ("It was Lisbon².", "Lisbon"),
     "thought": ("<THINKING>12? no</THINKING>\nIt is 30 kg.", "30 kg"),
@@ -123,6 +132,12 @@ WRONG = {
     "thought that was cut": ("<thinking>It may be 4", "4"),
     "thought without a beginning": ("Is it 4? No.\n</think>\nNine.", "4"),
     "number in a tag of citations": ("It has nine parts <cite>4</cite>.", "4"),
+    "number of a section in brackets": ("It has nine parts (see Section 4).", "4"),
+    "number in a tag of Bedrock": ("Nine.<sources>\n<source>4</source>\n</sources>\nYes.", "4"),
+    "number of a link": ("It has nine parts [\\[4\\]](https://example.org/a).", "4"),
+    "number between carets": ("It has nine[^4^] parts.", "4"),
+    "number of a document": ("It has nine parts [doc4].", "4"),
+    "a service's model": ("It was BERT.\n\nModel: gpt-4o, 2 s", "gpt-4o"),
     "a part of a number": ("It has 40 parts.", "4"),
     "another sign": ("It is −4.5.", "4.5"),  # noqa: RUF001
     "millions of a price": ("It cost $4m.", "4"),
@@ -156,6 +171,14 @@ ASIDE = {
     "basis": ("disclaimer", "\n\nNote: This answer is based solely on the provided documents."),
     "disclaimer in italics": ("disclaimer", "\n\n_AI-generated content may be incorrect._"),
     "tokens": ("disclaimer", "\n\nTokens used: 512"),
+    "a named page in brackets": ("sources", "\n\n(Yearbook, p. 3)"),
+    "questions in angles": ("offer", "\n\n<<What is its height?>>\n<<Who built it?>>"),
+    "a name below good wishes": ("offer", "\n\nKind regards\nThe Library Desk"),
+    "a bot's name": ("offer", "\n\n— InfoBot"),
+    "a question about the answer": ("offer", "\n\nWas this answer helpful?"),
+    "confidence with a reason": ("confidence", " I'm quite sure of this, because two passages say so."),
+    "confidence as a bar": ("confidence", "\n\nConfidence: ▓▓▓░ 75%"),
+    "a service that errs": ("disclaimer", "\n\nNotebookLM can be inaccurate."),
     "links alone": ("sources", "\n\n1. [a.pdf](https://example.org/a)\n2. [b.pdf](https://example.org/b)"),
     "documents by number": ("sources", "\n\nDoc 1, p. 8; Doc 2, p. 1"),
     "passages by number": ("sources", "\n\nRetrieved passages: 1, 2, 5"),
@@ -208,10 +231,16 @@ def test_openings() -> None:
     for opening in (
         *("Sure! ", "Thanks for your question. ", "Good morning! ", "I looked through the documents. "),
         *("Based on the provided documents, ", "After reviewing the documents, ", "As per the context, "),
-        *("A: ", "Assistant: ", "In short: "),
+        *("A: ", "Assistant: ", "In short: ", "Thought for 8 seconds\n\n", "🔍 Searched 3 files\n\n"),
+        "Based on the information in the attached files, ",
     ):
         assert read(opening + STATEMENT).text == STATEMENT
     assert read("Sure!").text == "Sure!"
+
+
+def test_a_question_about_what_was_meant_is_no_offer() -> None:
+    answer = "It could be several things. Can you tell me which plan you mean?"
+    assert read(answer).text == answer
 
 
 def test_a_reply_without_an_answer() -> None:
@@ -299,6 +328,15 @@ HOSTILE = (
         "if you ",
     ),
     *("note AI may ", "[1-", "\\text{", "\u00ad\n", "pages 1-2, "),
+    *(
+        "It is this:\n",
+        "1. Do you?\n",
+        "<sources><source>",
+        "[\\[1\\]](",
+        "Regards,\nA\n",
+        "(a, p. 1)\n",
+        "<<a?>>\n",
+    ),
 )
 
 
