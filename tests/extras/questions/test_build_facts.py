@@ -100,6 +100,8 @@ def test_two_readings_make_a_table_that_people_mend_and_questions_follow(tmp_pat
     assert question.gold_pages == {(name, page) for name in ("a.pdf", "b.pdf", "c.pdf") for page in (1, 2)}
     (tmp_path / "facts.csv").write_text(text.replace("flow,300", "flow,310"))
     said = project.fathoms("questions", "edit", "facts.csv", "--questions", "sums.json", "--summary")
+    refused = project.fathoms("questions", "edit", "facts.csv", "--write")
+    assert (refused.returncode, "is saved at once" in " ".join(refused.stderr.split())) == (2, True)
     changed = (
         f"sum-01: {question.reference} -> 670 m3/h, the sum of Alder 180 m3/h, Birch 50 l/s, Cedar 310 m3/h."
     )
