@@ -39,10 +39,13 @@ def findings(report: Mapping[str, Any]) -> Iterator[str]:
             yield server_line(server)
         yield key_line(report["keys"])
         yield f"next: {'; '.join(report['next'])}"
+    margin = ""
     for entry in report["configs"]:
         yield f"\n{entry['config']}"
         for row in entry["checks"]:
             detail = row["detail"].replace("\n", "\n" + " " * 17)
+            if row["name"] == "gate":  # a paragraph that is the same for all cells of a matrix
+                detail, margin = "as above" if detail == margin else detail, detail
             state = "note" if row.get("unverified") else "ok" if row["ok"] else "fails"
             yield f"  {state:<6} {row['name']:<8} {detail}"
 

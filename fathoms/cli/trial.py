@@ -95,7 +95,9 @@ def found_lines(
     else:
         first = shorten(contexts[0].text, _TEXT) or "an empty text"
         yield f"contexts: {len(contexts)}; the first is {first}"
-        yield f"documents: {_listed(_places(contexts, names))}"
+        unnamed = all(context.document is None for context in contexts)
+        where = "; 'document' and 'page' under response.contexts say where they are in the reply" * unnamed
+        yield f"documents: {_listed(_places(contexts, names))}{where}"
     if answer.rounds:
         query = shorten(answer.rounds[0].query, _TEXT) or "not reported"
         yield f"rounds: {len(answer.rounds)}; the first search text is {query}"

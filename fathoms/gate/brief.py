@@ -34,8 +34,8 @@ from fathoms.text.amounts import figure, with_sign
 LINES = 8
 """The most lines that are printed; remarks that have no room are counted."""
 GAP = " " * 5
-SHORT = "more: --all"
-"""What stands after a long command in place of `all figures: --all`."""
+SHORT = "more: gate --all"
+"""What stands after a long command in place of `all figures: gate --all`."""
 ROOM = 64
 """The cells that the ids of lost questions may fill."""
 
@@ -104,7 +104,7 @@ def brief(found: Gated, run: str, baseline: str | None = None, *, acknowledge: s
     if found.losses and failed_calls_of(found) is None:
         remarks.insert(0, ("base", base_text(found.losses[0])))
     look = f"fathoms compare {baseline} {run}" if baseline else f"fathoms show {run}"
-    steps = [(look if found.verdict != "PASS" else "", "all figures: --all")]
+    steps = [(look if found.verdict != "PASS" else "", "all figures: gate --all")]
     if found.verdict == "FAIL" and acknowledge and not failed_calls_of(found):
         steps.append((acknowledge, ""))
     return Brief(found.verdict, tuple(rows), tuple(remarks), tuple(steps))

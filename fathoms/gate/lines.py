@@ -18,7 +18,7 @@ from fathoms.gate.against_baseline import (
     is_large,
 )
 from fathoms.gate.limits import LimitCheck
-from fathoms.gate.small_sets import FAILED_CALLS
+from fathoms.gate.small_sets import DAYS, FAILED_CALLS
 from fathoms.report.comparison import SHOWN, listed, version_lines
 from fathoms.report.grid import Grid
 from fathoms.report.junit import Case, Suite
@@ -118,7 +118,7 @@ def _loss_line(found: Gated, also: str = "") -> str:
     line = f"{found.verdict}: {many} right answers lost{what}{names}"
     since = f" since {day(check.since)}" if check.since else ""
     if check.verdict == "FAIL":
-        return f"{line}{since}{also}; until it is repaired: fathoms gate ... --acknowledge"
+        return f"{line}{since}{also}; to accept this for {DAYS} days: fathoms gate ... --acknowledge"
     if check.seen:
         return f"{line}{since}, acknowledged until {check.seen}"
     if check.needed is None:

@@ -54,10 +54,13 @@ def short_test(test: Tested, start: str) -> Phrases:
 
 
 def better(test: Tested, first: str, other: str) -> Phrases:
-    """Count the questions on which each run is better, and say which differences the test finds."""
+    """Count the questions on which each run is better, and say which differences the test finds, or that
+    there are too few questions to find any."""
     counts = f"{first} better on {test.losses}, {other} on {test.wins}, equal on {test.ties}"
     if test.detectable is None:
-        return Phrases(counts, indent="  ")
+        if test.p_holm < ALPHA:
+            return Phrases(counts, indent="  ")
+        return Phrases(f"{counts};", "too few questions to show a difference", indent="  ")
     return Phrases(f"{counts};", f"finds differences from {figure(test.detectable)} on", indent="  ")
 
 

@@ -98,7 +98,7 @@ def test_good_and_bad_nights(nights: Project, capsys: pytest.CaptureFixture[str]
     run(*LOST)
     lines = gate(capsys, 100)
     assert lines[-1] == (
-        "FAIL: 5 right answers lost (q04 q05 q07 q09 q11); until it is repaired: fathoms gate ..."
+        "FAIL: 5 right answers lost (q04 q05 q07 q09 q11); to accept this for 14 days: fathoms gate ..."
         " --acknowledge"
     )
     assert lines[-3].startswith(f"next  fathoms compare {nights.runs()[0].name} night     ")

@@ -39,7 +39,7 @@ def test_a_fail_has_the_p_value_and_the_level_that_decided(width: int) -> None:
         "FAIL  correctness 0.10 -> 0.00 (-0.10) on 42 questions",
         "why   all 4 right answers of the baseline were lost (p 0.0008; FAIL below 0.001)",
         "lost  q0 q1 q2 q3",
-        "next  fathoms compare demo closed-book     all figures: --all",
+        "next  fathoms compare demo closed-book     all figures: gate --all",
     ]
 
 
@@ -53,7 +53,7 @@ def test_a_pass_names_the_loss_that_is_ruled_out() -> None:
     found = lines(judge(FOUR, FOUR, margin=0.2))
     assert found[0] == "PASS  correctness 0.10 -> 0.10 (0.00) on 42 questions"
     assert found[1].startswith("why   a loss of 0.2 or more is ruled out: it is at most 0.0")
-    assert found[-1] == "next  all figures: --all"
+    assert found[-1] == "next  all figures: gate --all"
     assert len(found) == 3
 
 
