@@ -54,7 +54,7 @@ def test_what_values_rest_on_is_said_of_every_run_once():
     assert found.notes == notes
     assert {str(part) for part in comparison_panel(found)} > set(notes)
     gated = gate([drafted("four", 1)], twice, ["correctness"], margin=0.5, alpha=0.025)
-    assert gated.notes == ("correctness of four: 1 drafted nuggets", notes[1])
+    assert gated.notes == ("correctness of four: 1 drafted nugget", notes[1])
     assert {str(part) for part in gated_panel(gated)} > set(gated.notes)
     assert gated.with_limits([], ["a note", notes[1]]).notes == (*gated.notes, "a note")
 
