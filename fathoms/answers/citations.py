@@ -46,7 +46,7 @@ _NUMBERS = re.compile(rf"{_RANGE}(?=\s*(?:[,;&]|and\b|\Z))")
 _NOTE = re.compile(r"\^[\w-]{1,20}\^?")
 _LEAD = re.compile(r"(?:(?:see|cf\.?|from|in|at|sources?|refs?\.?|quelle)\b\s*:?\s*)+", re.IGNORECASE)
 _NAMED = re.compile(
-    rf"(?:(?:doc(?:ument)?|source|ref(?:erence)?|cit(?:e|ation)|passage|excerpt|chunk|context|quelle)s?"
+    rf"(?:(?:doc(?:ument)?|source|ref(?:erence)?|cit(?:e|ation)|passage|excerpt|chunk|context|node|quelle)s?"
     r"(?:\b|(?=\d))[.:#_\s-]*)"
     rf"({_RANGE})(?=\s*(?:[,;&]|and\b|\Z))",
     re.IGNORECASE,
@@ -190,6 +190,8 @@ def _item(content: str, at: int, known: Iterable[tuple[str, str]]) -> tuple[_Ite
         return _Item(named[1], numbers=_span(named[1]), named=True), named.end()
     if lead := _LEAD.match(content, at):
         at = lead.end()
+        if named := _NAMED.match(content, at):
+            return _Item(named[1], numbers=_span(named[1]), named=True), named.end()
     if note := _NOTE.match(content, at):
         return _Item(note[0], note=True), note.end()
     if on := _ON_PAGES.match(content, at):

@@ -39,7 +39,7 @@ _WORDS_OF_SOURCES = (
     r"|bibliography|further reading"
     r"|retrieved from|(?:documents?|docs?|contexts?|files?) used|(?:learn|read) more"
     r"|more (?:information|details|at)|links?"
-    r"|source documents?|reference documents?|source files?)"
+    r"|source documents?|referenced? documents?|source files?)"
     r"(?: (?:used|cited|consulted|list))?|quellen?|belege|literatur|références?|fuentes?"
     r"|referencias|fonti|riferimenti"
     r"|fontes|bronnen|källor|来源|參考|参考(?:文献|资料)?|引用元?|出典|источники)"
@@ -118,7 +118,7 @@ _CONFIDENCE = re.compile(
     re.IGNORECASE,
 )
 _NAMED_PAGE = re.compile(
-    rf"{_DECORATION}[(\[][^()\[\]\n]{{1,100}}[,;:]\s*(?:{_PAGE}|section\s|chapter\s|§\s?){_PAGES}[)\]][\s*_.]*",
+    rf"{_DECORATION}[(\[][^()\[\]\n]{{1,100}}[,;:]\s*(?:{_PAGE}|section\s|chapter\s|§\s?){_PAGES}(?:\.\d+)*[)\]][\s*_.]*",
     re.IGNORECASE,
 )
 _SIGNED = re.compile(
@@ -199,7 +199,10 @@ _DISCLAIMER = re.compile(
     r" (?:only|solely|exclusively|entirely) (?:on|from)"
     r"|(?:answer|response|reply|message|summary) (?:is|was) (?:(?:generated|written|created|an?) )?automat\w*"
     r"|(?:is|am|are|was) (?:an? |the )?automated (?:answer|response|reply|message)"
-    r"|I only (?:have|had) access to"
+    r"|I only (?:have|had) access to|I can only (?:see|access|read)\b[^\n]{0,40} (?:files?|documents?|pages?)"
+    r"|my (?:knowledge|access|answers?) (?:is|are) (?:limited|restricted) to"
+    r"|(?:answer|response|reply|summary) (?:is|was) (?:generated|created|written|produced) (?:by|with) an? AI"
+    r"|(?:double|cross)[- ]check important details"
     r"|(?:information|answer|response)(?: above| given)? (?:is|was) based on (?:the|your)"
     r"|(?:not|n['’]t) (?:a substitute for|intended as|meant as|constitute)"  # noqa: RUF001
     r"|(?:is|are) not (?:legal|medical|financial|professional|tax|investment)"
@@ -269,7 +272,7 @@ _OPENING = re.compile(
     r"|good question|great question|excellent question|that['’]s an? \w+ question"  # noqa: RUF001
     r"|what an? \w+ question|interesting question"
     r"|hello|hi(?: there)?|hallo|bonjour|good (?:morning|afternoon|evening|day)"
-    r"|thank you for (?:your|the|asking)[^.!?\n]{0,60}"
+    r"|thank you for (?:your|the|asking|reaching out|contacting)[^.!?\n]{0,60}"
     r"|thanks for (?:your|the|asking)[^.!?\n]{0,60}"
     r"|thank you|thanks|happy to help|glad you asked[^.!?\n]{0,40}|let me (?:help|check|look"
     r"|see)[^.!?\n:]{0,60}"
@@ -277,6 +280,8 @@ _OPENING = re.compile(
     r"| have)? (?:carefully )?(?:checked|looked|searched|reviewed|went|gone|read)[^.!?\n]{0,80})"
     r"\s?[!.,:—–-]+(?=\s)(?! (?:is|was|are|were|means|appears)\b))"  # noqa: RUF001
     r"|(?:here(?:['’]s| is| are)[^.!?\n:]{0,60}(?::|(?<=[Aa]nswer to your question)[.]))(?=\s)"  # noqa: RUF001
+    r"|from what I (?:can|could) (?:see|find|tell|gather)[^.!?\n,:]{0,60}[,:]"
+    r"|as an AI\b[^.!?\n:]{0,80}\bhere(?:['’]s| is)[^.!?\n:]{0,40}:"  # noqa: RUF001
     r"|[^\w\n]*(?:searched|searching|analy[sz]ed|retrieved) (?:\w+ ){1,3}"
     r"(?:documents?|files?|sources?|pages?|passages?)[. …]*(?=\n)|thought for (?:\w+ ){0,3}\w+(?=\n)"
     r"|(?:(?:based|relying) (?:up)?on|according to|from|per|using|given|in light of|looking at"
@@ -300,6 +305,7 @@ _NO_END = re.compile(
 )
 _NUMBER_SIGN = re.compile(r"\b(?:no|nr|art|ch)\.\s*\Z", re.IGNORECASE)
 _RULE = re.compile(r"\s*(?:[-*_=]\s?){3,}\s*")
+_SUMMARY = re.compile(r"<details>\s{0,9}<summary>([^<>\n]{1,80})</summary>")
 _TAG_OF_SOURCES = re.compile(r"</(?P<tag>(?:sources?|references?|citations?)>)\Z", re.IGNORECASE)
 _HINT = re.compile(
     r"(?:[.)\]\d*_?!:]|\b(?:help|helps|know|ask|questions?|thanks|day|cheers|details|it|that|you|high|low|medium|ai|pdf|incorrect|advice|ms|s"
@@ -398,7 +404,7 @@ _OF_DISCLAIMERS = (
         "mistake",
     ),
     *("error", "outdated", "substitute", "intended", "meant as", "constitute", "legal", "medical", "financ"),
-    *("wrong", "accurate", "automat", "disclaimer", "complete"),
+    *("wrong", "accurate", "limited", "automat", "disclaimer", "complete"),
     *("solely", "only", "exclusively", "entirely", "based"),
     *("professional", "consult", "verify", "check", "confirm", "advi"),
 )
@@ -436,6 +442,9 @@ class _Sources:
         if closing := _TAG_OF_SOURCES.search(line[-_TAIL:]):
             begin = text.rfind(f"<{closing['tag']}", 0, end)
             return Piece("sources", begin, end) if begin > 0 else None
+        if line.endswith("</details>") and (begin := text.rfind("<details>", 0, end)) > 0:
+            head = _SUMMARY.match(text, begin)
+            return Piece("sources", begin, end) if head and _HEADING.fullmatch(head[1]) else None
         if len(line) <= _LONGEST_LINE:
             if (heading := _HEADING_WITH_ITEMS.fullmatch(line)) and heading["items"]:
                 return Piece("sources", start, end) if _are_places(heading["items"]) else None

@@ -47,13 +47,15 @@ _NOTE_SIGN = re.compile(
     r"|(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))(?:<sup>\d{1,2}(?:, ?\d{1,2}){0,9}</sup>|⁽[¹²³⁴⁵⁶⁷⁸⁹⁰]{1,3}⁾)"
     r"|<cite>\s?\[?\d{1,3}(?:, ?\d{1,3}){0,9}\]?\s?</cite>"
     r"|<sources>(?:\s{0,9}<source>[^<>]{1,200}</source>){1,50}\s{0,9}</sources>"
+    r"|<grok:render[^<>]{0,200}>(?:<argument[^<>]{0,100}>[^<>]{0,40}</argument>){0,5}</grok:render>"
+    r"|\[REF\][\d, ]{1,40}\[/REF\]"
     r"|\[\\\[\d{1,3}\\\]\]\([^()\s]{1,1000}\)"
 )
 _WORD = re.compile(r"\w")
 # Numbers that are no part of what is said: of pages, of headings, of the items of a list.
 _RANGE = r"\d{1,5}(?:\s*(?:[-–,&]|and|to|bis)\s*\d{1,5})*"  # noqa: RUF001
 _PAGE_NUMBERS = re.compile(
-    rf"[PpSs](?<!\w.)(?i:(?<=p)(?:ages?|p?\.|g\.?)|(?<=s)eiten?|(?-i:(?<=S))\.)\s*(?i:{_RANGE})"
+    rf"[PpSs](?<!\w.)(?i:(?<=p)(?:age[:=]|ages?|p?\.|g\.?)|(?<=s)eiten?|(?-i:(?<=S))\.)\s*(?i:{_RANGE})"
 )
 _PLACE_NUMBERS = re.compile(
     r"\((?:(?:see|cf\.?|from|in) )?(?:sections?|sec\.|§|chapters?|tables?|tab\.|figures?|figs?\.|appendix"
@@ -72,7 +74,7 @@ _ITEM_NUMBERS = re.compile(r"(?m)^[ \t]*\d{1,3}[.)][ \t]+(?=\S)")
 _FILES = re.compile(r"(?<![\w-])[\w-]{1,80}\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _FILE_HINT = re.compile(r"\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
-_SUPERSCRIPT = re.compile(r"[¹²³⁴⁵⁶⁷⁸⁹⁰<[](?:(?<![<[])|(?i:sup>|cite>|sources>)|\\\[)")
+_SUPERSCRIPT = re.compile(r"[¹²³⁴⁵⁶⁷⁸⁹⁰<[](?:(?<![<[])|(?i:sup>|cite>|sources>|grok:|REF\])|\\\[)")
 
 
 class Part(NamedTuple):
@@ -281,7 +283,7 @@ def _citations(text: str, hits: Sequence[Hit] | None, keep: Collection[str]) -> 
     if "citation" in keep:
         return []
     spans = [span for span, _ in markers(text, hits)]
-    if ("<" in text or "[\\" in text or not text.isascii()) and _SUPERSCRIPT.search(text):
+    if ("<" in text or "[\\" in text or "[REF]" in text or not text.isascii()) and _SUPERSCRIPT.search(text):
         spans = sorted([*spans, *(note.span() for note in _NOTE_SIGN.finditer(text))])
     found: list[_Edit] = []
     for start, end in _joined(text, spans):

@@ -136,6 +136,14 @@ WRONG = {
     "number in a tag of Bedrock": ("Nine.<sources>\n<source>4</source>\n</sources>\nYes.", "4"),
     "number of a link": ("It has nine parts [\\[4\\]](https://example.org/a).", "4"),
     "number between carets": ("It has nine[^4^] parts.", "4"),
+    "number after a colon": ("It has nine parts {source: a.pdf, page: 4}.", "4"),
+    "number of a node": ("It has nine parts [Node 4].", "4"),
+    "number of a context to see": ("It has nine parts (see Context 4).", "4"),
+    "number of Mistral": ("It has nine parts.[REF]4[/REF] Yes.", "4"),
+    "number of Grok": (
+        'Nine.<grok:render type="a"><argument name="citation_id">4</argument></grok:render> Yes.',
+        "4",
+    ),
     "number of a document": ("It has nine parts [doc4].", "4"),
     "a service's model": ("It was BERT.\n\nModel: gpt-4o, 2 s", "gpt-4o"),
     "a part of a number": ("It has 40 parts.", "4"),
@@ -172,6 +180,13 @@ ASIDE = {
     "disclaimer in italics": ("disclaimer", "\n\n_AI-generated content may be incorrect._"),
     "tokens": ("disclaimer", "\n\nTokens used: 512"),
     "a named page in brackets": ("sources", "\n\n(Yearbook, p. 3)"),
+    "a named section": ("sources", " (Yearbook, section 2.3)"),
+    "folded sources": (
+        "sources",
+        "\n\n<details><summary>Sources</summary>\n\n- a.pdf p. 2\n\n</details>",
+    ),
+    "what is known": ("disclaimer", "\n\nMy knowledge is limited to these files."),
+    "what can be seen": ("disclaimer", "\n\nNote that I can only see the uploaded files."),
     "questions in angles": ("offer", "\n\n<<What is its height?>>\n<<Who built it?>>"),
     "a name below good wishes": ("offer", "\n\nKind regards\nThe Library Desk"),
     "a bot's name": ("offer", "\n\n— InfoBot"),
@@ -232,7 +247,7 @@ def test_openings() -> None:
         *("Sure! ", "Thanks for your question. ", "Good morning! ", "I looked through the documents. "),
         *("Based on the provided documents, ", "After reviewing the documents, ", "As per the context, "),
         *("A: ", "Assistant: ", "In short: ", "Thought for 8 seconds\n\n", "🔍 Searched 3 files\n\n"),
-        "Based on the information in the attached files, ",
+        *("Based on the information in the attached files, ", "From what I can see in the files, "),
     ):
         assert read(opening + STATEMENT).text == STATEMENT
     assert read("Sure!").text == "Sure!"
