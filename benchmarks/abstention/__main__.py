@@ -180,26 +180,26 @@ def by_written_source(rows: Sequence[Row]) -> None:
 
 def blind() -> None:
     """How the answers of `blind*.yaml` are classified, which nothing is learnt from, by file and source: as
-    they are, and with every ending."""
+    they are, and with every ending and opening: those of the file, or those of `blind.yaml`."""
     here = Path(__file__).parent
-    endings = ["", *yaml.safe_load((here / "blind.yaml").read_text(encoding="utf-8"))["endings"]]
+    endings = yaml.safe_load((here / "blind.yaml").read_text(encoding="utf-8"))["endings"]
     for path in sorted(here.glob("blind*.yaml")):
         sources = yaml.safe_load(path.read_text(encoding="utf-8"))
+        around = [("", ending) for ending in ["", *sources.pop("endings", endings)]]
+        around += [(opening, "") for opening in sources.pop("openings", ())]
         wanted, found = [], []
         for source, by_label in sources.items():
-            if source == "endings":
-                continue
             own = [
-                (text + ending, label == "abstention")
+                (before + text + after, label == "abstention")
                 for label, texts in by_label.items()
                 for text in texts
-                for ending in endings
+                for before, after in around
             ]
             verdicts = Linear().classify([said(text) for text, _ in own])
             taken = [verdict.label != "statement" for verdict in verdicts]
-            show_blind(f"{path.stem}: {source}", own, taken, len(endings))
+            show_blind(f"{path.stem}: {source}", own, taken, len(around))
             wanted, found = wanted + own, found + taken
-        show_blind(f"{path.stem}: all", wanted, found, len(endings))
+        show_blind(f"{path.stem}: all", wanted, found, len(around))
 
 
 def show_blind(name: str, rows: Sequence[tuple[str, bool]], found: Sequence[bool], each: int) -> None:

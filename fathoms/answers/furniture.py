@@ -190,8 +190,9 @@ _DISCLAIMER = re.compile(
     r"|language model|LLM)"
     r"|(?:I am|I'm|I’m|as) an? (?:AI|artificial|language model)|(?:AI|assistants?"  # noqa: RUF001
     r"|language models?|LLMs?|chatbots?|chatgpt|gemini|claude|copilot|notebooklm|perplexity"
-    r"|(?:answers?|responses?|repl(?:y|ies)|information|contents?|outputs?|results?|summar(?:y|ies)|this)"
-    r"[^\n.]{0,40}?) (?:can|may|might|could) (?:not )?"
+    r"|(?:answers?|responses?|repl(?:y|ies)|information|contents?|outputs?|results?|summar(?:y|ies)|this|I"
+    r"|passages?|excerpts?|contexts?)"
+    r"\b[^\n.]{0,40}?) (?:can|may|might|could) (?:not )?"
     r"(?:be|contain|make|produce|include|have) (?:entirely |fully |always |some |occasional )?"
     r"(?:inaccura\w*|accurate|incorrect|correct|wrong|incomplete|complete|errors?|mistakes?|outdated"
     r"|up to date)"
@@ -277,7 +278,9 @@ _OPENING = re.compile(
     r"|thank you|thanks|happy to help|glad you asked[^.!?\n]{0,40}|let me (?:help|check|look"
     r"|see)[^.!?\n:]{0,60}"
     r"|I(?:['’]d| would) be (?:happy|glad) to help[^.!?\n]{0,40}|I(?:['’]ve"  # noqa: RUF001
-    r"| have)? (?:carefully )?(?:checked|looked|searched|reviewed|went|gone|read)[^.!?\n]{0,80})"
+    r"| have)? (?:carefully )?(?:checked|looked|searched|reviewed|went|gone|read)"
+    r"(?![^.!?\n]{0,160}(?:\b(?:but|not?|none|neither|nothing|nowhere|only|cannot|found)\b|n['’]t\b))"  # noqa: RUF001
+    r"[^.!?\n]{0,80})"
     r"\s?[!.,:—–-]+(?=\s)(?! (?:is|was|are|were|means|appears)\b))"  # noqa: RUF001
     r"|(?:here(?:['’]s| is| are)[^.!?\n:]{0,60}(?::|(?<=[Aa]nswer to your question)[.]))(?=\s)"  # noqa: RUF001
     r"|from what I (?:can|could) (?:see|find|tell|gather)[^.!?\n,:]{0,60}[,:]"

@@ -253,6 +253,14 @@ def test_openings() -> None:
     assert read("Sure!").text == "Sure!"
 
 
+def test_what_was_looked_for_and_not_found_is_no_opening() -> None:
+    for answer in (
+        "I checked both leaflets, and neither says what it costs. Call the office.",
+        "I searched the pages for the date but it is missing. They give the place.",
+    ):
+        assert read(answer).text == answer
+
+
 def test_a_question_about_what_was_meant_is_no_offer() -> None:
     answer = "It could be several things. Can you tell me which plan you mean?"
     assert read(answer).text == answer

@@ -233,7 +233,7 @@ def test_no_longer_answer_of_the_blind_sets_is_learnt_from() -> None:
         for text in texts(yaml.safe_load(path.read_text(encoding="utf-8")))
     }
     blind = sorted(folder.glob("blind*.yaml"))
-    assert len(blind) == 4
+    assert len(blind) == 5
     for path in blind:
         groups = yaml.safe_load(path.read_text(encoding="utf-8"))
         groups.pop("endings", None)
