@@ -7,6 +7,7 @@ where somebody asks for them by name.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,13 @@ class MetricLine:
         unit = self.figures.unit
         return measured(found.value, unit) + (bracket(found.bounds, unit) if interval else "")
 
+    def corrected(self, *, interval: bool) -> str:
+        """Format the figure as labels of people correct it; empty without enough of them."""
+        if not self.figures.people or not (found := self.figures.people.overall):
+            return ""
+        unit = self.figures.unit
+        return measured(found.value, unit) + (bracket((found.low, found.high), unit) if interval else "")
+
 
 @dataclass(frozen=True)
 class MetricTable:
@@ -92,7 +100,7 @@ def metric_table(
             raise UsageError(f"no run has a metric '{name}'{suggest(name, names)}")
     lines, notes = [], []
     counted: dict[tuple[str, str], list[str]] = {}
-    judged: dict[str, list[str]] = {}
+    judged: dict[str, dict[str, list[str]]] = {}
     for run, label, figures in zip(runs, run_labels(runs), known, strict=True):
         for name, found in figures.items():
             requested = name in extra or is_requested(name, found)
@@ -106,10 +114,13 @@ def metric_table(
                 if found.missing:
                     notes.append(f"{label}: {found.missing}" if len(runs) > 1 else found.missing)
                 elif found.judge:
-                    judged.setdefault(judge_note(run, found), []).append(name)
+                    judged.setdefault(judge_note(run, found), {}).setdefault(name, []).append(label)
                 for what, count in found.counted.items():
                     counted.setdefault((label, amount_of(count, what)), []).append(name)
-    notes += [f"{', '.join(dict.fromkeys(names))}: {note}" for note, names in judged.items()]
+    differ = Counter(name for of in judged.values() for name in of)  # then a note is that of some runs alone
+    for note, of in judged.items():
+        whose = (f"{name} of {', '.join(by)}" if differ[name] > 1 else name for name, by in of.items())
+        notes.append(f"{', '.join(whose)}: {note}")
     notes += [f"{line.metric} of {line.run}: {note}" for line in lines for note in people_notes(line.figures)]
     notes += [f"{', '.join(names)} of {label}: {what}" for (label, what), names in counted.items()]
     categories = dict.fromkeys(category for run in runs for category in run.summary.categories)
@@ -143,17 +154,29 @@ def _section(
 ) -> Section:
     """Return the table of the metrics of a group."""
     categories = found.categories if by_category else ()
+    has_labels = any(line.figures.people and line.figures.people.overall for line in found.lines)
     rows = []
     for line in found.lines:
         figures = line.figures
         cells = [figures.overall, figures.micro, *map(figures.cell, categories)]
         texts = [line.text(cell, interval=interval) for cell in cells]
-        rows.append([line.run, line.head, *texts, str(figures.overall.n)])
+        corrected = [line.corrected(interval=interval)] if has_labels else []
+        rows.append([line.run, line.head, *texts, *corrected, str(figures.overall.n)])
         for what, part in listed_parts(line.metric, figures):
             text = line.text(part, interval=interval)
-            rows.append([line.run, f"{line.metric}, {what}", "", text, *[""] * len(categories), str(part.n)])
+            rows.append(
+                [
+                    line.run,
+                    f"{line.metric}, {what}",
+                    "",
+                    text,
+                    *[""] * (len(categories) + has_labels),
+                    str(part.n),
+                ]
+            )
     first = 0 if several else 1
-    header = ["run", group or "metric", "Overall", "Questions", *categories, "n"][first:]
+    labels = ["PPI++"] if has_labels else []
+    header = ["run", group or "metric", "Overall", "Questions", *categories, *labels, "n"][first:]
     title = "Retrieval" if group == RETRIEVAL else "Further metrics"
     notes = [f"{MEANS}; [low, high]: 95 % intervals" if interval else MEANS, *found.notes]
     rows = [row[first:] for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from pathlib import Path
@@ -116,6 +117,29 @@ def test_labels_of_people_correct_the_mean_and_the_rate(lamps: tuple[Project, Pa
     shown = " ".join(project.fathoms("show", "lamps").stdout.split())
     bounds = ", ".join(f"{found['overall'][end]:.3f}" for end in ("low", "high"))
     assert f"{found['overall']['value']:.3f} [{bounds}] if corrected by the labels of people" in shown
+
+
+def test_tables_have_the_corrected_figure_and_notes_say_whose_labels_are_meant(
+    lamps: tuple[Project, Path],
+) -> None:
+    project, run = lamps
+    (run / LABELS_FILE).unlink(missing_ok=True)
+    for number in DRAWN:
+        append_said(run / LABELS_FILE, label(number, "ann", PEOPLE[number]))
+    found = scored(project, run)[0]["overall"]
+    files = ("answers.jsonl", "--questions", "questions.json", "--name", "unlabelled")
+    assert project.fathoms("import", "answers", *files).returncode == 0
+    judged = ("--metric", "faithfulness", "--judge", "judge.yaml")
+    assert project.fathoms("score", "unlabelled", *judged).returncode == 0
+    assert project.fathoms("report", "lamps", "unlabelled", "--only", "metrics").returncode == 0
+    (folder,) = (project.path / "runs" / "reports").iterdir()
+    with (folder / "tables" / "metrics.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"].startswith("faithfulness")]
+    shown = "{value:.2f} [{low:.2f}, {high:.2f}]".format(**found)
+    assert [(row["run"], row["PPI++"]) for row in rows] == [("lamps", shown), ("unlabelled", "")]
+    notes = (folder / "report.md").read_text().splitlines()
+    (none,) = (note for note in notes if "people have labelled none of the answers" in note)
+    assert none.startswith("faithfulness of unlabelled: judged by scripted")
 
 
 def test_the_values_of_two_reviewers_are_averaged(lamps: tuple[Project, Path]) -> None:
