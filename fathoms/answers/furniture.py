@@ -76,7 +76,8 @@ _PAGE = r"(?:page[=:]?|pp?\.?|pages?:?|pg\.?|seiten?|S\.|slides?|sheet)\s*[*_]*[
 _PAGES = r"\d+(?:\s*(?:[-–,&]|and)\s*\d+)*"  # noqa: RUF001
 _ONLY_SOURCE = re.compile(
     rf"{_LEAD}(?:(?:see|from|in|according to|source|via|{_STANDS}"
-    rf"|(?:source )?(?:document|file)(?: ?name)?)\b[*_]*:?[*_]*\s*)?[\w .,()&'’-]{{0,120}}?{_FILE}"  # noqa: RUF001
+    rf"|(?:source )?(?:document|file)(?: ?name)?)\b[*_]*:?[*_]*\s*)?"
+    rf"(?:(?!\b(?:is|are|was|were)\b)[\w .,()&'’-]){{0,120}}?{_FILE}"  # noqa: RUF001
     rf"(?:\s*[,:;#(]?\s*(?:{_PAGE})?{_PAGES}\)?)?[\s*_)\]}}.]*",
     re.IGNORECASE,
 )
@@ -90,7 +91,8 @@ _AROUND_PLACES = re.compile(
     r"\b(?:sources?|refs?|references?|docs?|documents?|files?|names?|pages?|numbers?|no|nr|sections?|chapters?"
     r"|passages?|chunks?|excerpts?|contexts?|citations?|evidence|links?|url|cited|used"
     r"|retrieved|relevant|supporting"
-    r"|from|in|on|at|of|by|to|the|this|it|is|was|can|be|and|via|see|cf|please|refer|consult|according|based|taken"
+    r"|from|in|on|at|of|by|to|the|this|it|(?:is|was)(?= (?:found|stated|given|shown|listed|taken|based))|can"
+    r"|be|and|via|see|cf|please|refer|consult|according|based|taken"
     r"|found|stated|given|shown|listed|information|answer|quelle|seite)\b|[\d_]",
     re.IGNORECASE,
 )

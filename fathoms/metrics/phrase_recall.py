@@ -197,8 +197,9 @@ _MODEL_STAMP = re.compile(
     r"|model\b.*\b(?:\d(?: ?ms| ?s| ?sec| ?seconds| tokens| sources)|tokens|latency)\b.*)"
 )
 """Matches the line by which a service says which model answered, and how fast: nobody asks for that."""
-_NAMES = re.compile(r"\d|\w[./@]\w")
-"""Matches what a name of a file, an address or a number has, for which a list of sources may be asked."""
+_NAMES = re.compile(r"\d|\w[/@]\w")
+"""Matches what a name with a number or an address has, for which a list of sources may be asked."""
+_FILE = re.compile(r"\S+\.[a-z]{2,5}")
 _MAY_CITE = re.compile(r"[\d.]")
 """Matches what a phrase has that stands in a citation."""
 _MAY_BE_ADDRESS = re.compile(r"[./@:#]")
@@ -214,7 +215,10 @@ def is_bare_number(phrase: str) -> bool:
 @lru_cache(maxsize=16_384)
 def is_changed(phrase: str) -> bool:
     """Return whether reading a gold phrase as an answer, or at the end of one, would change it."""
-    return any(read(text).plain != text for text in (phrase, f"It is {phrase}", f"It is so.\n\n{phrase}"))
+    texts = [phrase, f"It is {phrase}"]
+    if not _FILE.fullmatch(phrase):  # a list of sources names files, whatever was asked
+        texts.append(f"It is so.\n\n{phrase}")
+    return any(read(text).plain != text for text in texts)
 
 
 def fold_text(text: str, match: Match) -> Folded:

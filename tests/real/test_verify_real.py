@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from fathoms.cli.doctor_findings import findings
-from fathoms.cli.verification import FILE, Kind, RealRun, marks, read_verified
+from fathoms.cli.verification import FILE, Kind, RealRun, read_verified, verification_lines
 from fathoms.experiment import load_experiment
 from tests.real.__main__ import PAGE, main
 from tests.real.page import with_chapter
@@ -129,7 +129,7 @@ def test_every_path_of_the_list_can_be_loaded_and_all_cost_less_than_a_dollar(tm
         assert path.config is not None
         file = tmp_path / f"{path.name}.yaml"
         file.write_text(path.config)
-        marked = [line for line, _ in marks(load_experiment(file), kinds)]
+        marked = [line for line, _ in verification_lines(load_experiment(file), kinds)]
         assert [line.split(":")[0].split(" ")[0] for line in marked] == list(path.verifies), path.name
 
 
@@ -144,14 +144,14 @@ def test_doctor_marks_what_never_ran(project: Project) -> None:
     project.write("judged.yaml", project.config.read_text() + judge)
     experiment = load_experiment(project.path / "judged.yaml")
     printed = project.fathoms("doctor", "judged.yaml").stdout
-    lines = [line for line, _ in marks(experiment, read_verified())]
+    lines = [line for line, _ in verification_lines(experiment, read_verified())]
     assert len(lines) == 2
     assert all(line in printed for line in lines), printed
     assert "verified" not in project.fathoms("doctor", "tiny.yaml").stdout
     run = RealRun(path="o", model="gpt-4.1", date="2026-01-02", version="1", seconds=1, cost=0.1, figures={})
     ran = Kind(what="the API of OpenAI", run=run)
     kinds = {"metric/bertscore": Kind(what="trained weights", run=None), "chat/openai": ran}
-    found = list(marks(experiment, kinds))
+    found = list(verification_lines(experiment, kinds))
     assert found == [
         ("metric/bertscore (roberta-large): never run with trained weights", False),
         ("chat/openai (gpt-4o): run on 2026-01-02 with gpt-4.1", True),
