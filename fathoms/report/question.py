@@ -109,11 +109,14 @@ def repeat_parts(
         parts.append(field("answer", answer.text))
         if reading := read_answer(repeat, question, figures):
             parts += [
-                Text(f"  set aside as {kind}: {shorten(answer.text[start:end], ASIDE)}", style="dim")
-                for kind, start, end in reading.parts
+                Text(f"  not scored ({kind}): {shorten(text, ASIDE)}", style="dim")
+                for kind, text in dict.fromkeys(
+                    (kind, answer.text[start:end]) for kind, start, end in reading.parts
+                )
             ]
         if repeat.citations:
-            parts.append(field("cited", "; ".join(cited(one, repeat.hits) for one in repeat.citations)))
+            named = dict.fromkeys(cited(one, repeat.hits) for one in repeat.citations)
+            parts.append(field("cited", "; ".join(named)))
         parts.append(field("took", taken(answer, repeat.timings.get("generate"))))
     if (scores := repeat.scores) and repeat.only_searched:
         parts += funnel_lines(scores)
@@ -174,7 +177,7 @@ def cited(citation: Citation, hits: Sequence[ShownHit] | None) -> str:
     """Format a citation: `2 (b.pdf, page 3)`, and `9 (not retrieved)` where it names no hit."""
     page = "" if citation.page is None else f", page {citation.page}"
     place = f"{citation.document}{page}" if citation.document else ""
-    notes = [place, "not retrieved" if hits is not None and not citation.ranks else ""]
+    notes = [place if place != citation.label else "", "not retrieved" if hits is not None and not citation.ranks else ""]
     if citation.label is None:
         return ", ".join(filter(None, notes))
     return f"{citation.label} ({', '.join(filter(None, notes))})" if any(notes) else citation.label

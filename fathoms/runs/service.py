@@ -68,7 +68,8 @@ def _warnings(
     if placed:
         yield (
             f"{placed} contexts without a document were placed by their texts, which stand in one document of"
-            " the data set (as the parser pdfium reads it)"
+            " the data set (as the parser pdfium reads it); texts of fewer than 40 letters and digits are not"
+            " looked for"
         )
     if len(versions) > 1:
         listed = ", ".join(f"{_on_one_line(version)} ({count})" for version, count in versions.items())

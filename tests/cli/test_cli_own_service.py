@@ -129,10 +129,12 @@ def test_each_cell_of_a_matrix_is_tried_and_its_mistake_has_the_place_in_it(
         assert main(["validate", "mine.yaml"]) == 2
         printed = capsys.readouterr()
         assert main(["doctor", "mine.yaml"]) == 1
+    found = capsys.readouterr().out
+    assert found.count("the smallest margin") == found.count("  ok     gate     as above\n") == 1
     mistake = "mine.yaml:17:29: response.answer: $.data.text matched nothing in the reply"
     assert mistake in printed.err
     assert printed.out.count("# answer: It is 41.5 m tall.") == 1
-    assert mistake in capsys.readouterr().out
+    assert mistake in found
     assert len(made.requests) == 4
 
 
@@ -328,3 +330,7 @@ def test_a_text_that_stands_in_one_document_is_placed_there_and_that_is_said(
         "12 contexts without a document were placed by their texts"
     )  # 3 of each of 4 replies
     assert said[:40] in " ".join(capsys.readouterr().err.split())
+    with service(replies(told)) as made:
+        config(made, "")
+        assert main(["doctor", "mine.yaml"]) == 0
+    assert "documents: not named; 'document' and 'page' under response.contexts" in capsys.readouterr().out

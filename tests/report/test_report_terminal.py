@@ -271,12 +271,12 @@ def test_what_was_set_aside_of_an_answer(question):
     view["repeats"][0]["answer"]["text"] = "<think>Blue?</think>It is red[1].\n\nSources: a.pdf, p. 2"
     kinds = ("citation", "sources")
     text = "\n".join(render(question_panel(scored_question(view), ProfileFigures(set_aside=kinds))))
-    assert "set aside as reasoning: <think>Blue?</think>" in text
-    assert "set aside as citation: [1]" in text
-    assert "set aside as sources: Sources: a.pdf, p. 2" in text
+    assert "not scored (reasoning): <think>Blue?</think>" in text
+    assert "not scored (citation): [1]" in text
+    assert "not scored (sources): Sources: a.pdf, p. 2" in text
     text = "\n".join(render(question_panel(scored_question(view), ProfileFigures(set_aside=("citation",)))))
-    assert "set aside as sources" not in text
-    assert "set aside" not in "\n".join(render(question_panel(scored_question(view), ProfileFigures())))
+    assert "not scored (sources)" not in text
+    assert "not scored" not in "\n".join(render(question_panel(scored_question(view), ProfileFigures())))
     view["question"]["reading"] = "raw"
     text = "\n".join(render(question_panel(scored_question(view), ProfileFigures(set_aside=kinds))))
     assert "set aside" not in text
