@@ -177,7 +177,10 @@ def cited(citation: Citation, hits: Sequence[ShownHit] | None) -> str:
     """Format a citation: `2 (b.pdf, page 3)`, and `9 (not retrieved)` where it names no hit."""
     page = "" if citation.page is None else f", page {citation.page}"
     place = f"{citation.document}{page}" if citation.document else ""
-    notes = [place if place != citation.label else "", "not retrieved" if hits is not None and not citation.ranks else ""]
+    notes = [
+        place if place != citation.label else "",
+        "not retrieved" if hits is not None and not citation.ranks else "",
+    ]
     if citation.label is None:
         return ", ".join(filter(None, notes))
     return f"{citation.label} ({', '.join(filter(None, notes))})" if any(notes) else citation.label
