@@ -129,7 +129,22 @@ ELSEWHERE = {
     " --redact email,phone,iban": "test_watch.py and test_reading_traces.py, with smaller numbers",
     "fathoms questions add support --failed 20 --to questions.json --pdfs manuals": "test_questions_add.py",
     "fathoms questions candidates many.yaml quotes50.json -n 50": "test_candidates.py, with a smaller number",
-    "fathoms run configs/quotes.yaml --set data={questions: quotes50.json}": "test_cli_quotes.py",
+    'fathoms run configs/quotes.yaml --set "data={questions: quotes50.json}" --set name=quotes50': (
+        "test_cli_quotes.py"
+    ),
+    "fathoms report quotes20 quotes50 quotes100": "test_metrics_mmdocrag.py, with other places",
+    "fathoms questions edit facts.csv --questions questions.json --summary": "test_build_facts.py",
+    "fathoms questions from-facts facts.csv --out questions.json --update": "test_build_facts.py",
+    "fathoms run configs/many-documents.yaml": "test_docs_walks.py, as it stands on the page",
+    "fathoms run configs/many-documents.yaml --category List --set name=top"
+    ' --set "retrieve={kind: bm25, top_k: 12}"'
+    ' --set "generate={kind: embedded, model: qwen2.5-coder-1.5b, n_ctx: 4096, max_tokens: 96}"': (
+        "test_each_document.py, with other models"
+    ),
+    "fathoms run configs/many-documents.yaml --category List --set name=each"
+    ' --set "retrieve={kind: each-document, retriever: {kind: bm25}, chunks: 1, documents: 12}"'
+    ' --set "generate={kind: embedded, model: qwen2.5-coder-1.5b, n_ctx: 4096, max_tokens: 96}"'
+    " --set question_timeout=7200": "test_each_document.py, with other models",
     "fathoms questions facts monday tuesday --to bank.json --judge judge.yaml": "test_questions_facts.py",
     "fathoms score monday --questions bank.json --metric nuggets --judge judge.yaml": (
         "test_questions_facts.py"
