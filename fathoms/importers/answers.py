@@ -1,4 +1,4 @@
-"""Imports answers of any system from a JSON lines file with one answer per line.
+"""Imports answers of any system from a JSON lines file with one answer per line, or from a table.
 
     {"id": "text-only-01", "answer": "Convolutional networks."}
     {"question": "What is x?", "answer": "4", "contexts": ["...", {"text": "...", "page": 3}]}
@@ -7,7 +7,8 @@
 A row names its question by `id`, or by `question`, the text of the question; `files` then tells questions
 with the same text apart, as it stands in their file. An `answer` of null means that
 the call failed; `error` then gives the reason (it is ignored otherwise). The other keys are those of
-`fathoms.Answer` (see `pipeline/external/answer.py`).
+`fathoms.Answer` (see `pipeline/external/answer.py`). A table in CSV, TSV or .xlsx has the same keys as
+columns, with lists as JSON; an empty cell under `answer` is a failed call.
 """
 
 from __future__ import annotations

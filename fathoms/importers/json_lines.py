@@ -1,4 +1,4 @@
-"""Reads files with one JSON object per line, each about one question, and lists all mistakes at once."""
+"""Reads files with one row per question, JSON lines or a table, and lists all mistakes at once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fathoms.config import dotted, misread
+from fathoms.corpora.csv_table import separator_of, table_rows
+from fathoms.corpora.released import Notes
+from fathoms.corpora.workbook import SUFFIX, workbook_rows
 from fathoms.errors import DataError, QuestionsError
 from fathoms.importers.imported import did_you_mean
-from fathoms.safety.inputs import each_line
+from fathoms.safety.inputs import LARGEST_IMPORT, decode_table, each_line, parse_json, read_file
 
 _Row = TypeVar("_Row", bound=BaseModel)
+_TABLES = (".csv", ".tsv", SUFFIX)
+_LISTS = ("files", "contexts", "citations", "hits", "rounds", "usage")
+"""The columns of a table whose cells may be JSON; a text in any other column may begin with a bracket."""
 
 
 class JsonRows(Generic[_Row]):
@@ -27,10 +33,12 @@ class JsonRows(Generic[_Row]):
         self._kind = kind
         self._needed = needed
         self._complaints: list[str] = []
+        self._warnings: list[str] = []
         self._unknown: dict[str, list[int]] = {}
 
     def __iter__(self) -> Iterator[tuple[int, _Row]]:
-        for found in each_line(self._path):
+        table = self._path.suffix.lower() in _TABLES
+        for found in self._table() if table else each_line(self._path):
             try:
                 if isinstance(found, DataError):
                     raise found
@@ -44,18 +52,64 @@ class JsonRows(Generic[_Row]):
                     self._unknown.setdefault(key, []).append(number)
             yield number, row
 
+    def _table(self) -> Iterator[tuple[int, Any] | DataError]:
+        """Yield each row of a table in CSV, TSV or .xlsx as an object, without its empty cells."""
+        if self._path.suffix.lower() == SUFFIX:
+            notes = Notes()
+            found = workbook_rows(self._path, notes)
+            self._warnings += notes.warnings()
+        else:
+            text, guessed = decode_table(read_file(self._path, LARGEST_IMPORT), self._path)
+            self._warnings += [guessed] if guessed else []
+            found = table_rows(text, str(self._path), separator_of(text))
+        (first, header), *rows = found or [(1, [])]
+        columns = [column.strip() for column in header]
+        for column in columns:
+            if column and columns.count(column) > 1:
+                raise DataError(f"{self._path}:{first}: the column '{column}' appears twice")
+        if self._needed not in columns:
+            meant = did_you_mean(self._needed, columns)
+            raise DataError(f"{self._path}:{first}: there is no column '{self._needed}'{meant}")
+        for number, cells in rows:
+            place = f"{self._path}:{number}"
+            try:
+                if len(cells) > len(columns):
+                    raise DataError(f"{place}: {len(cells)} cells, but {len(columns)} columns")
+                row = {
+                    column: _cell(column, cell, place)
+                    for column, cell in zip(columns, cells, strict=False)
+                    if column and cell.strip()
+                }
+                # a table cannot tell an empty answer from none
+                yield number, {self._needed: None, **row}
+            except DataError as error:
+                yield error
+
     def finish(self) -> Sequence[str]:
-        """Return a warning for each key that means nothing here, with its first line; call it after the rows.
+        """Return the warnings about the file; call it after the rows.
 
         Raises a single QuestionsError that lists all invalid rows.
         """
         if self._complaints:
             raise QuestionsError(self._complaints)
+        return [*self._warnings, *self._ignored()]
+
+    def _ignored(self) -> list[str]:
+        """Return a warning for each key that means nothing here, with its first line."""
         return [
             f"{self._path}:{lines[0]}: the key '{key[:80]}'{did_you_mean(key, self._kind.model_fields)} is"
             " ignored" + (f", as in {len(lines) - 1} other rows" if len(lines) > 1 else "")
             for key, lines in self._unknown.items()
         ]
+
+
+def _cell(column: str, text: str, place: str) -> Any:
+    """Return the value of a cell; raises DataError. Contexts that are no list are a single text."""
+    if column not in _LISTS:
+        return text
+    if text.lstrip().startswith(("[", "{")):
+        return parse_json(text, f"{place}: {column}")
+    return [text]
 
 
 def _parse(data: Any, place: str, kind: type[_Row], needed: str) -> _Row:

@@ -258,3 +258,40 @@ def test_a_full_temporary_folder_is_named(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True)
     assert "StoreError: the answers that were read have no room in" in done.stderr
     assert "set TMPDIR to another folder" in done.stderr
+
+
+def test_a_table_is_read_as_json_lines_are(tmp_path: Path) -> None:
+    path = tmp_path / "mine.csv"
+    rows = [
+        ";question;answer;contexts;score",
+        "0;What is x?;[4] is right;one text;1",
+        '1;What is y?;;"[{""text"": ""five"", ""page"": 3}]";',
+    ]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+    imported = read_answers(path, QUESTIONS)
+    first, second = imported.records
+    assert first.answer and first.answer.text == "[4] is right"
+    assert first.hits and [hit.chunk.text for hit in first.hits] == ["one text"]
+    assert second.error == Failure(kind="Imported", message="no answer")
+    assert second.hits and second.hits[0].chunk.text == "five"
+    assert f"{path}:2: the key 'score' is ignored" in imported.warnings
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "question,answers\nWhat is x?,4\n",
+            r"mine\.csv:1: there is no column 'answer' \(did you mean 'answers'\?\)",
+        ),
+        ("question,answer,answer\nWhat is x?,4,5\n", r"mine\.csv:1: the column 'answer' appears twice"),
+        ("question,answer\nWhat is x?,4,5\n", r"mine\.csv:2: 3 cells, but 2 columns"),
+        ("question,answer,contexts\nWhat is x?,4,[\n", r"mine\.csv:2: contexts:1:2: not valid JSON"),
+        ("", r"mine\.csv:1: there is no column 'answer'"),
+    ],
+)
+def test_a_table_in_error_is_refused_with_its_line(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "mine.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=says):
+        read_answers(path, QUESTIONS)

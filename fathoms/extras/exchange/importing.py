@@ -36,7 +36,9 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-Rows = Annotated[Path, typer.Argument(help="A file with one JSON object per line.", show_default=False)]
+Rows = Annotated[
+    Path, typer.Argument(help="A table, or a file with one JSON object per line.", show_default=False)
+]
 Questions = Annotated[Path, typer.Option("--questions", help="The file of the questions.")]
 
 
@@ -179,7 +181,7 @@ def fathoms_rag(
 
 @_format("answers", *_NAMES, *_DOCUMENTS)
 def answers(file: Rows, questions: Questions, given: Given) -> int:
-    """Import answers of any pipeline from a JSONL file.
+    """Import answers of any pipeline from a table (CSV, TSV, .xlsx) or a JSONL file.
 
     Each row has `id` or `question`, `answer`, and optionally `contexts` and `citations`.
     """
@@ -193,7 +195,7 @@ def answers(file: Rows, questions: Questions, given: Given) -> int:
 
 @_format("hits", "out", "name", "partial", *_DOCUMENTS)
 def hits(file: Rows, questions: Questions, given: Given) -> int:
-    """Import what a retriever found from a JSONL file, and score its retrieval.
+    """Import what a retriever found from a table or a JSONL file, and score its retrieval.
 
     Each row has `id` or `question`, and `hits`: a list of objects with `document`, and optionally `page`,
     `score`, `text`, `bbox` or `boxes`, `rank` and `modality`. `rounds` are those of a retriever with several.

@@ -79,10 +79,9 @@ def _with_interval(found: Coefficient) -> str:
     """Format a coefficient and its interval in hundredths, as the paper prints them."""
     if found.value is None:
         return "-"
-    bounds = (
-        "" if found.low is None or found.high is None else f" {100 * found.low:.0f} to {100 * found.high:.0f}"
-    )
-    return f"{100 * found.value:.1f}{bounds}"
+    if found.low is None or found.high is None:
+        return f"{100 * found.value:.1f}"
+    return f"{100 * found.value:.1f} [{100 * found.low:.0f}, {100 * found.high:.0f}]"
 
 
 def reproduced_lines(comparison: Comparison) -> Iterator[str]:
@@ -152,8 +151,8 @@ def cell_text(cell: Cell) -> str:
 
 
 def short_text(text: str) -> str:
-    """Drop the zero before the decimal point, to keep the lines short."""
-    return text.removeprefix("0") if text.startswith("0.") else text
+    """Drop the zero before the decimal point of a share with two digits, to keep the lines short."""
+    return text.removeprefix("0") if text.startswith("0.") and len(text) > len("0.0") else text
 
 
 def sentence(cell: Cell) -> str:
