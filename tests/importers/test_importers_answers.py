@@ -270,10 +270,13 @@ def test_a_table_is_read_as_json_lines_are(tmp_path: Path) -> None:
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
     imported = read_answers(path, QUESTIONS)
     first, second = imported.records
-    assert first.answer and first.answer.text == "[4] is right"
-    assert first.hits and [hit.chunk.text for hit in first.hits] == ["one text"]
+    assert first.answer
+    assert first.answer.text == "[4] is right"
+    assert first.hits
+    assert [hit.chunk.text for hit in first.hits] == ["one text"]
     assert second.error == Failure(kind="Imported", message="no answer")
-    assert second.hits and second.hits[0].chunk.text == "five"
+    assert second.hits
+    assert second.hits[0].chunk.text == "five"
     assert f"{path}:2: the key 'score' is ignored" in imported.warnings
 
 
