@@ -32,12 +32,12 @@ ANSWERS = (
     *("reference", "answer", "expected_output", "expected_answer", "expected", "ground_truth"),
     *("reference_answer", "output", "response", "text"),
 )
-_ASKED = ("user_input", "input", "inputs")
+_QUESTION = ("user_input", "input", "inputs")
 _GOLD = ("reference", "expected_output", "expectedOutput", "outputs", "output")
 _CONTEXTS = ("reference_contexts", "context")
 _METADATA = ("metadata", "additional_metadata")
 _PLAIN = ("persona_name", "query_style", "query_length", "synthesizer_name", "name", "comments")
-_READ = frozenset((*_ASKED, *_GOLD, *_CONTEXTS, *_METADATA, *_PLAIN)).union(
+_READ = frozenset((*_QUESTION, *_GOLD, *_CONTEXTS, *_METADATA, *_PLAIN)).union(
     ("id", "example_id", "node_id", "updated_at", "status", "reference_context_ids", "source_file")
 )
 _SHORT = 5
@@ -88,7 +88,7 @@ def _questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, 
         return []
     if "messages" in row:
         row = _of_chat(row)
-    text = text_in(_first(row, _ASKED), QUESTIONS)
+    text = text_in(_first(row, _QUESTION), QUESTIONS)
     if text is None:
         notes.add("rows left out, because their input is a conversation or names no question", place)
         return []

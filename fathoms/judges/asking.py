@@ -25,7 +25,7 @@ from fathoms.judges.claims import (
 )
 from fathoms.judges.forecast import FEW, Forecast, Pace, minutes, sizes_of
 from fathoms.judges.journal import VerdictJournal, text_hash
-from fathoms.judges.judge import CUT, NOT_KEPT, UNPARSED, Judge
+from fathoms.judges.judge import CUT, NOT_IN_FILE, UNPARSED, Judge
 from fathoms.judges.several import shared
 from fathoms.judges.work import JudgeWork
 from fathoms.models.caller import Caller
@@ -195,7 +195,7 @@ class Bench:
                 self.spending.found += 1
 
         if model is None:
-            judged.unjudged |= {text: Failure(kind="NotKept", message=NOT_KEPT) for text in missing}
+            judged.unjudged |= {text: Failure(kind="NotKept", message=NOT_IN_FILE) for text in missing}
             self.spending.failed += len(missing)
             return
 

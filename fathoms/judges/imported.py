@@ -12,7 +12,7 @@ from fathoms.config import fingerprint
 from fathoms.judges.asking import Text, verdict_key
 from fathoms.judges.claims import foreign_claims_key
 from fathoms.judges.journal import open_journal
-from fathoms.judges.judge import NOT_KEPT, Judge
+from fathoms.judges.judge import NOT_IN_FILE, Judge
 from fathoms.models.caller import Caller
 from fathoms.types import Claim, Failure, Judgement, Rubric, Verdict
 
@@ -59,7 +59,7 @@ class ImportedJudge(Judge):
         self, judgements: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         """Return failures, because the verdicts of the imported file are in the journal of the run."""
-        return [Failure(kind="NotKept", message=NOT_KEPT) for _ in judgements]
+        return [Failure(kind="NotKept", message=NOT_IN_FILE) for _ in judgements]
 
 
 @dataclass(frozen=True)

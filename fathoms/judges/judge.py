@@ -20,7 +20,7 @@ UNPARSED = "unparsed"
 """The label of a reply that could not be read. It is no label of a claim, and counts in no figure."""
 CUT = "the reply was cut at its token limit"
 """Why a reply could not be read that would be cut at the same limit again."""
-NOT_KEPT = "the imported file does not hold it"
+NOT_IN_FILE = "the imported file does not hold it"
 """Why a judge that is not there any more gives no claims or verdict."""
 
 

@@ -98,10 +98,10 @@ def prediction_powered_mean(
     the truth in 87 % of simulations, because rare errors of the judge are seldom among the labelled answers.
     Here the bounds are those of Wilson's interval for the number of right-or-wrong answers whose mean would
     vary as much, and two rules allow for errors that are not seen. `PSEUDO` more differences between people
-    and the judge are added to the variance. And lambda, which PPI++ may choose freely, is so small that over
-    the labelled answers (1 - lambda)^2 sum((f - mean(f))^2) is at least `KEPT` squared differences. If it
-    were larger, the mean would hardly vary but for one jump with each error. Where most samples show none or
-    one, such an interval holds the truth too often or too seldom, whatever its width.
+    and the judge are added to the variance. And lambda, which PPI++ may choose freely, is so small that
+    over the labelled answers (1 - lambda)^2 sum((f - mean(f))^2) is at least `LEAST_LEFT` squared
+    differences. If it were larger, the mean would hardly vary but for one jump with each error. Where most
+    samples show none or one, such an interval holds the truth too often or too seldom, whatever its width.
     With lambda = 0 it is Wilson's interval of people's values. Raises ValueError for a stratum with fewer
     than two labelled answers.
     """

@@ -77,8 +77,8 @@ def weighted_mean(
     sum(a_i Y_i) + lambda (mean(f of all) - sum(a_i f_i)), for people's values Y and the judge's f. Lambda, in
     [0, 1], minimises the variance of the weighted sum, sum(a_i^2 (1 - chance_i) (dY_i - lambda df_i)^2)
     n / (n - 1) for the deviations d from the weighted means, plus the variance of Y over all questions.
-    The two rules `PSEUDO` and `KEPT`, and the score interval of as many right-or-wrong answers as would vary
-    as much, are those of `prediction_powered_mean`. Raises ValueError for a stratum with fewer than two
+    The two rules `PSEUDO` and `LEAST_LEFT`, and the score interval of as many right-or-wrong answers as would
+    vary as much, are those of `prediction_powered_mean`. Raises ValueError for a stratum with fewer than two
     labelled answers.
     """
     if any(one.people.size < 2 for one in strata):

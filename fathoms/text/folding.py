@@ -45,7 +45,7 @@ KATAKANA = "[\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff]"
 """Matches a katakana: a run of them is kept together, as by Unicode's rules for word boundaries (UAX #29)."""
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 # Unicode decompositions that would change the meaning of a number: 10² would become 102.
-_KEPT = ("<super>", "<sub>", "<fraction>")
+_MEANINGFUL = ("<super>", "<sub>", "<fraction>")
 _REPLACED = {
     **dict.fromkeys("‐‑‒–—―−⁃﹘﹣－", "-"),  # noqa: RUF001
     **dict.fromkeys("‘’‚‛′", "'"),  # noqa: RUF001
@@ -245,7 +245,7 @@ def _fold_letter(character: str) -> str:
     """Replace a character by its plain form, except superscripts, subscripts and fractions."""
     if character in _REPLACED:
         return _REPLACED[character]
-    if unicodedata.decomposition(character).startswith(_KEPT):
+    if unicodedata.decomposition(character).startswith(_MEANINGFUL):
         return character
     if unicodedata.category(character) == "Cf" or _VOWEL_MARKS.match(character):
         return ""

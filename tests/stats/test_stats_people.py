@@ -198,8 +198,8 @@ BETWEEN = Grid(
 def test_prediction_powered_intervals_hold_the_truth_around_a_grid(grid: Grid, labels: int) -> None:
     """Coverage averaged over a neighbourhood: odds of the rate and error rates of the judge from 0.7 to 1.4
     times (1.6 for errors) as high, so that it does not depend on how a single rate meets whole counts.
-    `pytest -m long -s` prints the table in docs/statistics.md. PSEUDO and KEPT were chosen on the points of
-    `SHOWN`, with other seeds, and on others, but not on those of `BETWEEN`.
+    `pytest -m long -s` prints the table in docs/statistics.md. PSEUDO and LEAST_LEFT were chosen on the
+    points of `SHOWN`, with other seeds, and on others, but not on those of `BETWEEN`.
     """
     rng, runs, widths = np.random.default_rng(labels), 500, np.zeros(2)
     for others in grid.others:
