@@ -47,7 +47,7 @@ _NOTE = re.compile(r"\^[\w-]{1,20}\^?")
 _LEAD = re.compile(r"(?:(?:see|cf\.?|from|in|at|sources?|refs?\.?|quelle)\b\s*:?\s*)+", re.IGNORECASE)
 _NAMED = re.compile(
     rf"(?:(?:doc(?:ument)?|source|ref(?:erence)?|cit(?:e|ation)|passage|excerpt|chunk|context|node|quelle)s?"
-    r"(?:\b|(?=\d))[.:#_\s-]*)"
+    r"(?:\b|(?=\d))[.:#_\s-]*|#)"
     rf"({_RANGE})(?=\s*(?:[,;&]|and\b|\Z))",
     re.IGNORECASE,
 )
@@ -58,7 +58,7 @@ _ON_PAGES = re.compile(
 _IMAGE = re.compile(r"image ?(\d{1,9})(?=\s*(?:[,;&]|and\b|\Z))", re.IGNORECASE)
 _FILE = re.compile(r"[^,;:]+?\.(?:pdf|docx|pptx|html?|vtt|srt)(?=\s*(?:[,;:&#]|and\b|p|\Z))", re.IGNORECASE)
 _PAGES = re.compile(
-    rf"(?:\s*[,:;]?\s*(?:pages?|pp?)\.?\s*|\s*[,:]\s*|#page=)({_RANGE}(?:\s*(?:,|&|and)\s*{_RANGE})*)",
+    rf"(?:\s*[,:;]?\s*(?:pages?|pp?|§{{1,2}})\.?\s*|\s*[,:]\s*|#page=)({_RANGE}(?:\s*(?:,|&|and)\s*{_RANGE})*)",
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"\s*(?:[,;&]|and\b)\s*")
@@ -115,7 +115,7 @@ def markers(readable: str, hits: Sequence[Hit] | None) -> list[tuple[Span, Seque
     candidates: list[tuple[re.Match[str], Sequence[_Item]]] = []
     for match in _MARKER.finditer(readable):
         content = match[1] or match[2] or ""
-        if note := match[3] or match[4]:
+        if note := match[3] or match[4] or (content if "†" in content else ""):
             candidates.append((match, [_Item(note, note=True)]))
         elif (_MAY_REFER.search(content) or any(name in content.casefold() for name in names)) and (
             items := _items(content, known)

@@ -167,6 +167,8 @@ STEPS: tuple[Step, ...] = (
         re.compile(r"\\(?:times|cdot|pm|approx|leq|geq|neq|degree|circ|mu|percent)\b\s?"),
         lambda m: _SYMBOLS[m[0][1:].strip()],
     ),
+    Step("\\", re.compile(r"\\(?<=\d\\)[,;:](?=[A-Za-z%°µ])"), lambda _: " "),
+    Step("^", re.compile(r"\^(?<=[^\W\d_]\^)(?<![^\W\d_]{3}\^)(\d{1,2})(?![\w^])"), _first),
     Step("{", re.compile(r"(?<=\d)\{,\}(?=\d)"), lambda _: ","),
     Step("&", re.compile(r"&(?:[A-Za-z]{2,12}|#\d{1,7}|#[xX][0-9a-fA-F]{1,6});"), _entity),
     Step("<", re.compile(r"<(sup|sub)>([\w+\u2212-]{1,12})</\1>", re.IGNORECASE), _tag_script),

@@ -45,6 +45,7 @@ _FENCE = re.compile(r"\s*```[ \t]*(?:json)?[ \t]*\n(?P<inner>\s*\{.*\})\s*```", 
 _NOTE_SIGN = re.compile(
     r"(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))[¹²³⁴⁵⁶⁷⁸⁹⁰](?:[,˒]?[¹²³⁴⁵⁶⁷⁸⁹⁰])*(?![⁺⁻\w])"
     r"|(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))(?:<sup>\d{1,2}(?:, ?\d{1,2}){0,9}</sup>|⁽[¹²³⁴⁵⁶⁷⁸⁹⁰]{1,3}⁾)"
+    r"|⟦\d{1,3}(?:, ?\d{1,3}){0,9}⟧|\ue200[^\ue200\ue201\n]{1,300}\ue201|<ref>[^<>\n]{1,200}</ref>"
     r"|<cite>\s?\[?\d{1,3}(?:, ?\d{1,3}){0,9}\]?\s?</cite>"
     r"|<sources>(?:\s{0,9}<source>[^<>]{1,200}</source>){1,50}\s{0,9}</sources>"
     r"|<grok:render[^<>]{0,200}>(?:<argument[^<>]{0,100}>[^<>]{0,40}</argument>){0,5}</grok:render>"
@@ -74,7 +75,9 @@ _ITEM_NUMBERS = re.compile(r"(?m)^[ \t]*\d{1,3}[.)][ \t]+(?=\S)")
 _FILES = re.compile(r"(?<![\w-])[\w-]{1,80}\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _FILE_HINT = re.compile(r"\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
-_SUPERSCRIPT = re.compile(r"[¹²³⁴⁵⁶⁷⁸⁹⁰<[](?:(?<![<[])|(?i:sup>|cite>|sources>|grok:|REF\])|\\\[)")
+_SUPERSCRIPT = re.compile(
+    r"[¹²³⁴⁵⁶⁷⁸⁹⁰⟦\ue200<[](?:(?<![<[])|(?i:sup>|cite>|ref>|sources>|grok:|REF\])|\\\[)"
+)
 
 
 class Part(NamedTuple):
@@ -230,7 +233,7 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[str] =
 
 _MOST_ENVELOPES = 3
 _SIGNS_OF_PARTS = "<[{(^"
-_OTHER_SIGNS_OF_PARTS = re.compile(r"[【◁\u00b2\u00b3\u00b9\u2070-\u2079]")
+_OTHER_SIGNS_OF_PARTS = re.compile(r"[【⟦◁\ue200\u00b2\u00b3\u00b9\u2070-\u2079]")
 
 
 def _may_have_parts(answer: str) -> bool:

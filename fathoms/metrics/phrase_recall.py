@@ -150,7 +150,11 @@ class ReadTexts:
     def have(self, phrase: GoldPhrase) -> bool:
         """Return whether a phrase is found in the answer."""
         reading = self._reading
-        is_found = self._stands(phrase, reading.plain)
+        is_found = self._stands(phrase, reading.plain) or (
+            isinstance(phrase, str)
+            and (name := _without_scripts(phrase)) != phrase
+            and self._stands(name, reading.plain)
+        )
         if isinstance(phrase, GoldYesNo):
             return is_found
         if not isinstance(phrase, GoldRegex) and (not isinstance(phrase, str) or is_bare_number(phrase)):
@@ -199,12 +203,18 @@ _MODEL_STAMP = re.compile(
 """Matches the line by which a service says which model answered, and how fast: nobody asks for that."""
 _NAMES = re.compile(r"\d|\w[/@]\w")
 """Matches what a name with a number or an address has, for which a list of sources may be asked."""
+_SCRIPTED = re.compile(r"(?<![^\W_][^\W_])(?<=[^\W\d_])[_^]\{?(\d{1,2})\}?(?!\w)")
 _FILE = re.compile(r"\S+\.[a-z]{2,5}")
 _MAY_CITE = re.compile(r"[\d.]")
 """Matches what a phrase has that stands in a citation."""
 _MAY_BE_ADDRESS = re.compile(r"[./@:#]")
 """Matches what the target of a link has, which is no part of the plain text."""
 _BARE_NUMBER = re.compile(r"\W*[-+\u2212]?\d[\d.,' ]*\W*")
+
+
+def _without_scripts(phrase: str) -> str:
+    """Return a phrase with the indices and powers of its letters as formulas are read: `x1` for `x_1`."""
+    return _SCRIPTED.sub(r"\1", phrase) if "_" in phrase or "^" in phrase else phrase
 
 
 def is_bare_number(phrase: str) -> bool:

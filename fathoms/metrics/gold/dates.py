@@ -13,18 +13,18 @@ from fathoms.types import GoldDate
 
 # Names of the months, as they are after `plain_letters`; in Arabic those of Egypt, the Levant and Algeria.
 _MONTH_NAMES = (
-    "january jan enero ene janvier janv يناير جانفي كانون_الثاني",
-    "february feb febrero février févr fevrier فبراير فيفري شباط",
-    "march mar marzo mars مارس اذار",
+    "january jan januar enero ene janvier janv يناير جانفي كانون_الثاني",
+    "february feb februar febrero février févr fevrier فبراير فيفري شباط",
+    "march mar marz maerz marzo mars مارس اذار",
     "april apr abril abr avril avr ابريل افريل نيسان",
     "may mayo mai مايو ماي ايار",
-    "june jun junio juin يونيو يونيه جوان حزيران",
-    "july jul julio juillet juil يوليو يوليه جويليه تموز",
+    "june jun juni junio juin يونيو يونيه جوان حزيران",
+    "july jul juli julio juillet juil يوليو يوليه جويليه تموز",
     "august aug agosto ago août aout اغسطس اوت اب",
     "september sept sep septiembre setiembre septembre سبتمبر ايلول",
-    "october oct octubre octobre اكتوبر تشرين_الاول",
+    "october oct oktober okt octubre octobre اكتوبر تشرين_الاول",
     "november nov noviembre novembre نوفمبر تشرين_الثاني",
-    "december dec diciembre dic décembre déc decembre ديسمبر كانون_الاول",
+    "december dec dezember dez diciembre dic décembre déc decembre ديسمبر كانون_الاول",
 )
 _MONTHS = {
     name.replace("_", " "): number for number, names in enumerate(_MONTH_NAMES, 1) for name in names.split()
@@ -32,7 +32,7 @@ _MONTHS = {
 _BEGIN = rf"(?<!{LETTER})(?<![/.-])"
 _DIGIT = rf"(?=\d){_BEGIN}"
 _NAME = rf"(?P<month>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
-_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.?º)?"
+_DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th|er|\.?º|\.(?=\s))?"
 _YEAR = r"(?P<year>\d{4})(?!\d)"
 _OF = r"(?:(?:of|del?)\s+)?"
 _HAN = "〇零一二三四五六七八九十"
@@ -59,6 +59,7 @@ def _notations() -> tuple[re.Pattern[str], ...]:
             rf"{_DIGIT}{_DAY}[\s-]{_NAME}[\s-]['’]?(?P<year>\d\d)(?![\w.,:/-]*\d)(?!\s[a-z])",  # noqa: RUF001
             rf"{_BEGIN}(?!(?-i:Mars)){_NAME},?\s+{_OF}{_YEAR}",  # Mars 2020 is not a month
             rf"{_DIGIT}{_YEAR}-(?P<month>\d\d)(?![\d-])",
+            rf"{_DIGIT}(?P<month>\d\d?)/{_YEAR}(?![/\d])",
             _DIGIT + _YEAR + r"(?![.,]\d)",
         )
     )

@@ -64,11 +64,14 @@ _DIGITS = re.compile(
         |\d{{1,3}}(?:(?P<group>{_GROUP})\d{{3}}(?:(?P=group)\d{{3}})*)(?!\d)(?:[.,]\d+)?|\d+(?:[.,]\d+)?
         |(?<![\w.])[.]\d+)
     (?![.,]?\d)
-    (?:(?P<power>[eE][-+]?\d{{1,3}}|\s?[×x*·]\s?10(?:\s?(?:\^|\*\*)\s?[-−+]?\d{{1,3}}|[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,3}})))?
+    (?:(?P<power>[eE][-+]?\d{{1,3}}|\s?[×x*·]\s?10(?:\s?(?:\^|\*\*)\s?[-−+]?\d{{1,3}}|[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,3}})
+        |(?<=(?<![\w.,])10)(?:\^\s?[-−+]?\d{{1,3}}|[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{{1,3}})))?
     (?:(?P<part>\s?[½¼¾⅓⅔⅛⅜⅝]|\s\d{{1,3}}/\d{{1,3}}(?![/\d])|/\d{{1,4}}(?![/\d])|\s+and\s+(?:a|one)[\s-](?:half|quarter)\b))?
     """,  # noqa: RUF001
     re.VERBOSE,
 )
+_BARE_POWER = "^⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹"
+"""What a power of ten without a factor begins with, after its 10."""
 _LAKHS = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}")
 _SPACED = re.compile(r"(?<![\w.,/:-])(?<![\d.,] )[1-9]\d{0,2}(?: \d{3})+(?:\.\d+)?(?![\w,.]?\d)(?! \d)")
 _MOST_WORDS = 100
@@ -163,7 +166,8 @@ def _in_digits(text: str, decimal: str) -> Iterator[Quantity]:
         digits = match["digits"]
         value = _value(digits.replace(",", "") if _LAKHS.match(digits) else digits, match["group"], decimal)
         if match["power"]:
-            exponent = re.sub(r"^\s?[×x*·]\s?10\s?(?:\^|\*\*)?\s?|^[eE]", "", match["power"])  # noqa: RUF001
+            exponent = re.sub(r"^\s?[×x*·]\s?10\s?(?:\^|\*\*)?\s?|^[eE^]\s?", "", match["power"])  # noqa: RUF001
+            value = 1 if match["power"][0] in _BARE_POWER else value
             value *= float("1e" + str(int(exponent.translate(_SUPERSCRIPTS).replace("−", "-"))))  # noqa: RUF001
         if part := (match["part"] or "").strip():
             value = _with_part(value, match["part"], part)

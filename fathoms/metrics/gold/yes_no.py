@@ -21,9 +21,10 @@ _OPENING = re.compile(
     r"(?!\.?\s*\d)(?=\s{0,20}(?:[^\w\s]|\Z|(?:it|they|he|she|this|that|there|the|because|but)\b))",
     re.IGNORECASE,
 )
-# French, Spanish (whose "no" is the English one), Chinese, Japanese and Arabic; not "Non-linear".
+# French, Spanish and Italian (whose "no" is the English one), German, Dutch, Portuguese, Russian, Chinese,
+# Japanese and Arabic; not "Non-linear".
 _OPENING_ELSEWHERE = re.compile(
-    r"\W{0,20}(?:(?P<yes>oui|sí|是的?|对|對|没错|はい|نعم|أجل|اجل)|non|不是?|否|不对|不對|没有|いいえ|いえ|لا|كلا)"
+    r"\W{0,20}(?:(?P<yes>oui|sí|sì|ja|sim|да|是的?|对|對|没错|はい|نعم|أجل|اجل)|non|nein|nee|não|нет|不是?|否|不对|不對|没有|いいえ|いえ|لا|كلا)"
     r"(?=\s{0,3}(?:[^\w\s'’-]|\Z))",  # noqa: RUF001
     re.IGNORECASE,
 )
@@ -36,7 +37,7 @@ _NEGATED = re.compile(
 )
 _NOT_ONLY = re.compile(r"\bnot\s+(?:only|just|merely|uncommon)\b|\bno\s+(?:doubt|matter)\b", re.IGNORECASE)
 _AFFIRMED = re.compile(
-    r"\W{0,20}(?:it|they|he|she|this|that|these|those|there|both|all|we|you|i)\s+(?:all\s+|both\s+)?"
+    r"\W{0,20}(?:(?:according\s+to|based\s+on|as\s+\w+\s+in|per|in)\s+[^,.!?\n]{1,60},\s+)?(?:it|they|he|she|this|that|these|those|there|both|all|we|you|i)\s+(?:all\s+|both\s+)?"
     r"(?:is|are|was|were|does|do|did|has|have|had|can|could|will|would|should|must|may)\b",
     re.IGNORECASE,
 )
