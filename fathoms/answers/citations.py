@@ -52,7 +52,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 _ON_PAGES = re.compile(
-    rf"(?:pages?|pp?|pg|S|Seiten?)\b\.?\s*({_RANGE}(?:\s*(?:,|&|and)\s*{_RANGE})*)(?=\s*(?:[,;]|and\b|\Z))",
+    rf"(?:pages?|pp?|pg|S|Seiten?|slides?|lines?|sheets?)\b\.?\s*({_RANGE}(?:\s*(?:,|&|and)\s*{_RANGE})*)(?=\s*(?:[,;]|and\b|\Z))",
     re.IGNORECASE,
 )
 _IMAGE = re.compile(r"image ?(\d{1,9})(?=\s*(?:[,;&]|and\b|\Z))", re.IGNORECASE)

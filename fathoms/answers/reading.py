@@ -46,6 +46,7 @@ _NOTE_SIGN = re.compile(
     r"(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))[¹²³⁴⁵⁶⁷⁸⁹⁰](?:[,˒]?[¹²³⁴⁵⁶⁷⁸⁹⁰])*(?![⁺⁻\w])"
     r"|(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))(?:<sup>\d{1,2}(?:, ?\d{1,2}){0,9}</sup>|⁽[¹²³⁴⁵⁶⁷⁸⁹⁰]{1,3}⁾)"
     r"|⟦\d{1,3}(?:, ?\d{1,3}){0,9}⟧|\ue200[^\ue200\ue201\n]{1,300}\ue201|<ref>[^<>\n]{1,200}</ref>"
+    r"|<a\s[^<>]{1,200}>\[?\d{1,3}\]?</a>"
     r"|<cite>\s?\[?\d{1,3}(?:, ?\d{1,3}){0,9}\]?\s?</cite>"
     r"|<sources>(?:\s{0,9}<source>[^<>]{1,200}</source>){1,50}\s{0,9}</sources>"
     r"|<grok:render[^<>]{0,200}>(?:<argument[^<>]{0,100}>[^<>]{0,40}</argument>){0,5}</grok:render>"
@@ -76,7 +77,7 @@ _FILES = re.compile(r"(?<![\w-])[\w-]{1,80}\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|
 _FILE_HINT = re.compile(r"\.(?:pdf|docx?|pptx?|xlsx?|html?|csv|txt|md)\b", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _SUPERSCRIPT = re.compile(
-    r"[¹²³⁴⁵⁶⁷⁸⁹⁰⟦\ue200<[](?:(?<![<[])|(?i:sup>|cite>|ref>|sources>|grok:|REF\])|\\\[)"
+    r"[¹²³⁴⁵⁶⁷⁸⁹⁰⟦\ue200<[](?:(?<![<[])|(?i:sup>|cite>|ref>|a\s|sources>|grok:|REF\])|\\\[)"
 )
 
 

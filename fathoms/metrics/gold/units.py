@@ -109,7 +109,7 @@ _OTHERS: tuple[tuple[str, float, tuple[str, ...]], ...] = (
     ("INR", 1.0, ("₹", "INR", "rupee")),
 )
 _TEMPERATURES: tuple[tuple[float, float, tuple[str, ...]], ...] = (
-    (1.0, 273.15, ("°C", "C", "celsius", "degree celsius", "degrees celsius", "deg C", "degrees C")),
+    (1.0, 273.15, ("°C", "ºC", "C", "celsius", "degree celsius", "degrees celsius", "deg C", "degrees C")),
     (5 / 9, 459.67 * 5 / 9, ("°F", "F", "fahrenheit", "degree fahrenheit", "degrees fahrenheit", "deg F")),
     (1.0, 0.0, ("K", "kelvin", "kelvins")),
 )

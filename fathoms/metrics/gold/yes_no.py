@@ -14,7 +14,9 @@ _NOT_SAID = re.compile(
     re.IGNORECASE,
 )
 _OPENING = re.compile(
-    r"\W{0,20}(?:\d{1,2}[.)]\s+)?(?:(?:(?:the\s+)?(?:short\s+)?answer(?:\s+is)?|in\s+short|well|so|actually)\s*[:,]?\s*){0,3}\W{0,20}"
+    r"\W{0,20}(?:\d{1,2}[.)]\s+)?(?:(?:(?:the\s+)?(?:short\s+)?answer(?:\s+is)?|verdict|result"
+    r"|that(?:['’]s|\s+is)(?=\s+(?:right|correct|true))"  # noqa: RUF001
+    r"|in\s+short|well|so|actually)\s*[:,]?\s*){0,3}\W{0,20}"
     r"(?:(?P<yes>yes|yeah|yep|true|correct|right|indeed|affirmative|certainly|definitely|of\s+course)"
     r"|no|nope|false|incorrect|wrong|negative|not\s+(?:true|correct|right|at\s+all|really)|never)"
     # What follows shows that the word stands for the answer: "No information" and "No. 5" do not.
