@@ -112,7 +112,7 @@ class ActiveRun:
         self._documents: dict[str, int] = {}
         if getattr(getattr(experiment, "retrieve", None), "kind", "") == "each-document":
             self._documents = {name: len({hit.chunk.document for hit in row}) for name, row in hits.items()}
-        self._asked: Counter[tuple[str, int]] = Counter()
+        self._answered: Counter[tuple[str, int]] = Counter()
 
     @property
     def documents(self) -> tuple[int, int] | None:
@@ -120,11 +120,11 @@ class ActiveRun:
         `None` where none is asked by itself."""
         if not self._documents:
             return None
-        return self._asked.total(), sum(self._documents.get(turn.question.id, 0) for turn in self.missing)
+        return self._answered.total(), sum(self._documents.get(turn.question.id, 0) for turn in self.missing)
 
     def on_part(self, question: str, repeat: int) -> None:
         """Count a document that was asked by itself."""
-        self._asked[question, repeat] += 1
+        self._answered[question, repeat] += 1
 
     async def ask_all(self, caller: Caller, stop: Stop, on_record: Callable[[Record], None]) -> None:
         """Ask all missing questions in order, at most `max_concurrency` of the experiment at once.
@@ -160,7 +160,7 @@ class ActiveRun:
                         record = recorder.add(record)
                         self.done += 1
                         if self._documents:  # a question that failed has asked fewer
-                            self._asked[turn.question.id, turn.repeat] = self._documents.get(
+                            self._answered[turn.question.id, turn.repeat] = self._documents.get(
                                 turn.question.id, 0
                             )
                         self.errors += record.error is not None

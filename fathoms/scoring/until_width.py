@@ -98,7 +98,7 @@ class Until:
         order, weights = self._order(run, metric)
         known: list[Ends] = []
         seen: Narrowing | None = None
-        before, asked = spending.cost, 0
+        before, paid_for = spending.cost, 0
         while len(known) < len(order):
             count = max(FIRST - len(known), math.ceil(MORE * len(known)))
             if spending.is_spent:  # what the run holds already counts all the same
@@ -111,9 +111,9 @@ class Until:
             low, high = _interval(metric, known, weights)
             if spending.is_spent:
                 continue
-            asked += len(questions) if spending.calls > calls else 0
+            paid_for += len(questions) if spending.calls > calls else 0
             paid = None if spending.cost is None or before is None else spending.cost - before
-            each = paid / asked if paid and asked else None
+            each = paid / paid_for if paid and paid_for else None
             seen = Narrowing(metric.name, len(known), len(order), high - low, self.width, each)
             how.on_narrower(len(known), len(known) + seen.more, seen.sentence)
             if high - low > self.width or not _may_stop(metric, known):

@@ -133,7 +133,11 @@ ELSEWHERE = {
         "test_cli_quotes.py"
     ),
     "fathoms report quotes20 quotes50 quotes100": "test_metrics_mmdocrag.py, with other places",
+    "fathoms questions edit facts.csv pdfs --as ann": "test_facts_editing.py",
     "fathoms questions edit facts.csv --questions questions.json --summary": "test_build_facts.py",
+    "fathoms import answers system-a.csv --questions mine.csv": "test_importers_answers.py",
+    "fathoms import answers system-b.csv --questions mine.csv": "test_importers_answers.py",
+    "fathoms compare system-a system-b": "test_compare.py and test_cli_screens.py",
     "fathoms questions from-facts facts.csv --out questions.json --update": "test_build_facts.py",
     "fathoms run configs/many-documents.yaml": "test_docs_walks.py, as it stands on the page",
     "fathoms run configs/many-documents.yaml --category List --set name=top"

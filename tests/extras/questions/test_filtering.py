@@ -164,7 +164,7 @@ def test_the_command_writes_both_sets_and_reasons(project: Project) -> None:
     [gone] = [row for row in full if "dropped" in row.get("metadata", {})]
     assert gone["metadata"] == {
         "dropped": "solved without documents",
-        "dropped_detail": "right in 100% of 1 answers, stating a confidence of 1.00",
+        "dropped_detail": "right in 100% of 1 answer, stating a confidence of 1.00",
     }
     assert project.fathoms("run", "closed.yaml", "--set", "data.questions=left-full.json").returncode == 0
     [report] = project.json("report", "latest")
