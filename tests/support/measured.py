@@ -29,7 +29,7 @@ CASES = 1
 """So many cases of a test are measured."""
 COMMANDS = 1
 """So many commands of a kind are measured in a file of tests."""
-IN_ROW = 3
+IN_ROW = 12
 """After so many tests of a file in a row without a new line, the others of the file are not measured."""
 
 PACKAGE = Path(__file__).parents[2] / "fathoms"
