@@ -68,8 +68,9 @@ def test_no_name_has_a_vague_word_unless_it_is_a_key_or_a_term() -> None:
 
 def test_keys_and_terms_that_are_allowed_exist() -> None:
     allowed = {(module, name) for one in (KEYS, TERMS) for module, names in one.items() for name in names}
-    there = {(module, name) for module, _ in allowed for name in vague((PACKAGE / module).read_text("utf-8"))}
-    assert allowed <= there
+    modules = {module for module, _ in allowed if (PACKAGE / module).exists()}  # `make core` has no extras
+    there = {(module, name) for module in modules for name in vague((PACKAGE / module).read_text("utf-8"))}
+    assert {one for one in allowed if one[0] in modules} <= there
 
 
 def test_every_way_to_give_a_name_is_seen() -> None:
