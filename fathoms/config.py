@@ -37,10 +37,9 @@ M = TypeVar("M", bound=BaseModel)
 _CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
 quoted = json.encoder.encode_basestring
 """Returns a text as canonical JSON."""
-_make = getattr(
-    json.encoder, "c_make_encoder", None
-)  # CPython has it, and `encode` makes a new one each time
-_chunks = _make and _make(None, str, quoted, None, ":", ",", True, False, True)
+# `JSONEncoder.encode` makes an encoder for each value; that of CPython can be used again.
+_make_encoder = getattr(json.encoder, "c_make_encoder", None)
+_chunks = _make_encoder and _make_encoder(None, str, quoted, None, ":", ",", True, False, True)
 
 
 def _canonical(value: Any) -> str:

@@ -24,7 +24,9 @@ class Piece(NamedTuple):
     end: int
 
 
-_FILE = r"[\w)\]]\.(?:pdf|docx?|pptx?|xlsx?|html?|txt|md|csv|json|vtt|srt|png|jpe?g)\b"
+_SUFFIX = r"\.(?:pdf|docx?|pptx?|xlsx?|html?|txt|md|csv|json|vtt|srt|png|jpe?g)\b"
+_FILE = rf"[\w)\]]{_SUFFIX}"
+_HAS_FILE = re.compile(_SUFFIX, re.IGNORECASE)
 _NAMED_PLACE = re.compile(rf"{_FILE}|https?://|www\.|\bdoi\b|§", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"\w")
@@ -104,6 +106,7 @@ _POINTER = re.compile(
 _CONFIDENCE = re.compile(
     rf"{_LEAD}\s*\"?(?:(?:answer|overall|my|model|estimated)\s+)?"
     r"(?:confidence|certainty|relevance|groundedness"
+    # a probability alone may be what was asked for, but not `answer probability: 0.7` or `Reliability: 70 %`
     r"|(?:probability|reliability)(?:(?<=[a-z] .{11})|(?=[^\n]{1,12}[%★●■]))"
     r"|konfidenz|konfianz|confiance)"
     r"(?:[\s_]+(?:score|level|rating|in this answer))?\"?(?:\s*\([^()\n]{1,20}\))?"
@@ -393,21 +396,14 @@ def _line(text: str, start: int, end: int) -> Piece | None:
 def _is_disclaimer(sentence: str) -> bool:
     """Return whether a sentence is a disclaimer; the pattern is slow, and most sentences lack its words."""
     lower = sentence.lower()
-    return any(word in lower for word in _OF_DISCLAIMERS) and _DISCLAIMER.fullmatch(sentence) is not None
+    return (
+        any(word in lower for word in _OF_DISCLAIMERS) or ("ai" in lower and _AI.search(lower) is not None)
+    ) and _DISCLAIMER.fullmatch(sentence) is not None
 
 
+_AI = re.compile(r"(?<![^\W_])ai(?![^\W_])")
 _OF_DISCLAIMERS = (
-    *(
-        "ai",
-        "language model",
-        "llm",
-        "chatbot",
-        "assistant",
-        "inaccura",
-        "incorrect",
-        "incomplete",
-        "mistake",
-    ),
+    *("language model", "llm", "chatbot", "assistant", "inaccura", "incorrect", "incomplete", "mistake"),
     *("error", "outdated", "substitute", "intended", "meant as", "constitute", "legal", "medical", "financ"),
     *("wrong", "accurate", "limited", "automat", "disclaimer", "complete"),
     *("solely", "only", "exclusively", "entirely", "based"),
@@ -425,7 +421,6 @@ _WHOLE_LINES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 )
 _LAST_SENTENCES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("confidence", _CONFIDENCE),
-    ("sources", _ONLY_SOURCE),
     ("sources", _POINTER),
     ("sources", _NAMED_PAGE),
     ("offer", _BOT),
@@ -461,7 +456,7 @@ class _Sources:
                 return Piece("sources", start + inline.start(), end)
             if _NOTE.match(line) and _are_places(line[4:]) and start > 0:
                 return Piece("sources", start, end)
-            if start > 0 and (_ONLY_SOURCE.fullmatch(line) or _has_only_places(line)):
+            if start > 0 and (_names_only_file(line) or _has_only_places(line)):
                 return Piece("sources", start, end)
         return None
 
@@ -522,6 +517,11 @@ def _are_places(items: str) -> bool:
     return _DIGIT.search(items) is not None or _NAMED_PLACE.search(items) is not None
 
 
+def _names_only_file(text: str) -> bool:
+    """Return whether a text is the name of a file, with its page and what introduces it."""
+    return _HAS_FILE.search(text) is not None and _ONLY_SOURCE.fullmatch(text) is not None
+
+
 def _has_only_places(line: str) -> bool:
     """Return whether a line names files, addresses or pages, and says nothing else."""
     if len(line) > _LONGEST_PLACES or not _are_places(line):
@@ -569,6 +569,8 @@ def _sentence(text: str, start: int, end: int) -> Piece | None:
     if "?" in last[-_TAIL:] and _ASKS.fullmatch(last) and not _CLARIFIES.search(last):
         return Piece("offer", cut, end)
     if cut > 0:
+        if _names_only_file(last):
+            return Piece("sources", cut, end)
         for kind, pattern in _LAST_SENTENCES:
             if pattern.fullmatch(last):
                 return Piece(kind, cut, end)
