@@ -35,6 +35,7 @@ from fathoms.stats.ranks import rank_intervals
 from fathoms.stats.ratio import linearised
 from fathoms.stats.sequential import SHIFTS, YEAR, level_alone, needed
 from fathoms.stats.shrink import shrunk
+from fathoms.text.amounts import percent
 from fathoms.tune.order import draw_order
 from fathoms.tune.race import Race
 
@@ -1109,7 +1110,7 @@ def few_row(n: int, baseline: int, answers: int, histories: int, rng: np.random.
     worst = max(months, key=lambda noise: months[noise])
     row["highest of the noises"] = f"{months[worst]:.3f} ({worst})"
     for share, caught in found.items():
-        row[f"found if {share:.0%} of the right answers are lost"] = f"{100 * np.mean(caught):.0f} %"
+        row[f"found if {percent(share)} of the right answers are lost"] = percent(float(np.mean(caught)))
     return row
 
 
@@ -1163,8 +1164,8 @@ def branch_row(n: int, noise: str, histories: int, rng: np.random.Generator) -> 
             ends["FAIL" if race.dropped_at[1] else "PASS" if passed else "UNDECIDED"] += 1
             done += race.done
         shares = " / ".join(f"{100 * ends[name] / histories:.0f}" for name in ("PASS", "UNDECIDED", "FAIL"))
-        row[f"{lost:.0%} lost: PASS / UNDECIDED / FAIL, % of the questions done"] = (
-            f"{shares}, {100 * done / n / histories:.0f} %"
+        row[f"{percent(lost)} lost: PASS / UNDECIDED / FAIL, % of the questions done"] = (
+            f"{shares}, {percent(done / n / histories)}"
         )
     return row
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from fathoms.errors import DocumentError
 from fathoms.ingest import Pdfium, PdfParser, PyMuPDF, parse_all
+from fathoms.text.amounts import percent
 from fathoms.types import Document
 
 SAMPLE = Path(__file__).parents[2] / "data" / "sample"
@@ -134,7 +135,9 @@ def campaign(arguments: argparse.Namespace) -> int:
                 told += found == "warned"
             needless += found == "warned" and share <= LITTLE
             if found in FAULTS:
-                print(f"--- trial {number}: {found}: {source.name} {kind}, {share:.0%} missing", flush=True)
+                print(
+                    f"--- trial {number}: {found}: {source.name} {kind}, {percent(share)} missing", flush=True
+                )
                 if arguments.keep:
                     arguments.keep.mkdir(exist_ok=True)
                     path.rename(arguments.keep / f"{arguments.seed}-{number}-{kind}-{source.name}")
@@ -146,7 +149,7 @@ def campaign(arguments: argparse.Namespace) -> int:
     print(f"{'all':<12}" + "".join(f"{sums[column]:>8}" for column in COLUMNS))
     print(
         f"{sum(sums.values())} trials, seed {arguments.seed}; {told} of {much} documents that lack "
-        f"{MUCH:.0%} of their text or more have a warning; {needless} warnings are of a whole text"
+        f"{percent(MUCH)} of their text or more have a warning; {needless} warnings are of a whole text"
     )
     return sum(sums[column] for column in FAULTS)
 

@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 
 from fathoms.judges.excerpts import Excerpts
+from fathoms.text.amounts import percent
 from fathoms.types import Judgement
 
 
@@ -35,8 +36,8 @@ def main() -> None:
                     shown += len(part.split())
                     words += len(article.split())
         print(
-            f"retrieve: {retrieve}: the sentence of {held / claims:.1%} of {claims} claims is shown,"
-            f" with {shown / words:.1%} of {words / claims:.0f} words"
+            f"retrieve: {retrieve}: the sentence of {percent(held / claims, 1)} of {claims} claims is shown,"
+            f" with {percent(shown / words, 1)} of {words / claims:.0f} words"
         )
 
 

@@ -40,6 +40,7 @@ from fathoms.metrics.claims.extraction import (
 from fathoms.models.caller import Caller
 from fathoms.models.sentences import sentences
 from fathoms.paths import cache_dir
+from fathoms.text.amounts import percent
 
 SOURCE = "MiRAGE"
 Split = dict[tuple[str, str], list[str] | None]
@@ -169,7 +170,7 @@ def _print_threshold(file: Path) -> None:
     size = sum(map(len, lists))
     for threshold in (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8):
         number = sum(confusable(claims, threshold) for claims in lists)
-        print(f"{threshold:.2f}: {number} of {size} ({number / size:.1%})")
+        print(f"{threshold:.2f}: {number} of {size} ({percent(number / size, 1)})")
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from typing import NamedTuple
 import pypdfium2 as pdfium
 from readers import Cost, docling_by_turns, measure
 
+from fathoms.text.amounts import percent
+
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "benchmarks" / "runner"))
 
@@ -183,8 +185,8 @@ def ratios(of: Sequence[float], over: Sequence[float]) -> list[float]:
 
 def verdict(goal: Goal) -> str:
     """Whether it was met."""
-    missing = (1 - goal.found / goal.least) * 100
-    return "met" if missing <= 0 else f"missed by {missing:.0f} %"
+    missing = 1 - goal.found / goal.least
+    return "met" if missing <= 0 else f"missed by {percent(missing)}"
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ from contestants import PACKAGES, installed
 from measuring import machine, serving
 from sections import SECTIONS
 
+from fathoms.text.amounts import percent
+
 FULL = Size(questions=1_000, few=100, many=10_000, large=100_000, records=100_000, runs=1_000, rounds=5)
 QUICK = Size(questions=50, few=20, many=100, large=200, records=1_000, runs=20, rounds=1)
 
@@ -72,8 +74,8 @@ def against(targets: Sequence[Target]) -> str:
     """Each target with what was found."""
     rows = []
     for target in targets:
-        over = (target.found / target.limit - 1) * 100
-        verdict = "met" if over <= 0 else f"missed by {over:.0f} %"
+        over = target.found / target.limit - 1
+        verdict = "met" if over <= 0 else f"missed by {percent(over)}"
         limit, found = f"{target.limit:.3g} {target.unit}", f"{target.found:.3g} {target.unit}"
         rows.append([target.what, limit, found, verdict])
     return table("Targets", ["", "at most", "found", ""], rows)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fathoms.text.amounts import percent
 from fathoms.tune.order import Array
 from fathoms.tune.replay import figures, least_calls, replay
 
@@ -63,8 +64,8 @@ def main() -> None:
         print(json.dumps(result))
     else:
         print(
-            f"calls {result['calls']:.1%} of all, {result['ratio']} x the bound;"
-            f" errors {result['errors']:.1%}"
+            f"calls {percent(result['calls'], 1)} of all, {result['ratio']} x the bound;"
+            f" errors {percent(result['errors'], 1)}"
         )
 
 

@@ -14,7 +14,7 @@ from fathoms import hooks
 from fathoms.cli import console, progress
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import DataError, ExitCode, UsageError
-from fathoms.text.amounts import figure
+from fathoms.text.amounts import figure, percent
 
 if TYPE_CHECKING:
     from fathoms.judges.probe import Turned
@@ -306,8 +306,8 @@ def _print_measured(
         console.say(
             f"threshold {chosen['threshold']:.2f}, chosen on {chosen['chosen_on']} claims; on the other"
             f" {chosen['reported_on']}: balanced accuracy {_cell(chosen['cascade'])} (cheap judge"
-            f" {_cell(chosen['cheap'])}, dear judge {_cell(chosen['dear'])}), and {chosen['share_dear']:.0%}"
-            " of the claims go to the dear judge"
+            f" {_cell(chosen['cheap'])}, dear judge {_cell(chosen['dear'])}), and"
+            f" {percent(chosen['share_dear'])} of the claims go to the dear judge"
         )
     elif no_threshold:
         console.say(f"no threshold was chosen: {no_threshold}")
@@ -316,7 +316,7 @@ def _print_measured(
             console.say(f"{name}: cannot be probed for this judge")
         else:
             turns = f"{one.to_supported} to supported, {one.to_unsupported} to unsupported"
-            console.say(f"{name}: {one.share:.1%} of {one.n} labels turned ({turns})")
+            console.say(f"{name}: {percent(one.share, 1)} of {one.n} labels turned ({turns})")
     if shown := reliability_rows(found["calibration"]):
         console.show_table(("probability", "claims", "mean", "people support", "95 %"), shown)
     for line in reliability_lines(found["calibration"]):

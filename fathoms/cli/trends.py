@@ -13,7 +13,7 @@ import typer
 from fathoms.cli import completion, console
 from fathoms.cli.options import RUNS, Json, Out
 from fathoms.errors import ExitCode, UsageError
-from fathoms.text.amounts import measured
+from fathoms.text.amounts import measured, percent
 
 if TYPE_CHECKING:
     from fathoms.report.trends import Flaky, Trend
@@ -145,4 +145,4 @@ def _show_flaky(found: Flaky, as_json: bool) -> int:
 
 def _newest(share: float | None) -> str:
     """Say how the newest run answered a question."""
-    return "-" if share is None else {0.0: "wrong", 1.0: "right"}.get(share, f"{share:.0%} right")
+    return "-" if share is None else {0.0: "wrong", 1.0: "right"}.get(share, f"{percent(share)} right")

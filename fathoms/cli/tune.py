@@ -21,6 +21,7 @@ from fathoms.cli.results import announce
 from fathoms.cli.run import Concurrency, Matrix, MaxCost, Model, cells_of, jobs_of
 from fathoms.errors import ExitCode, UsageError
 from fathoms.safety.option_limits import MOST_REPEATS
+from fathoms.text.amounts import percent
 
 if TYPE_CHECKING:
     from fathoms.runner.rounds import Rounds
@@ -354,7 +355,7 @@ def _replay(references: Sequence[str], chosen: Settings, out: Path, *, as_json: 
         console.show_json(found)
         return 0
     console.say(
-        f"best on these questions: {found['best']}; a race finds it with {found['calls']:.0%} of the"
+        f"best on these questions: {found['best']}; a race finds it with {percent(found['calls'])} of the"
         f" {found['whole']:,} calls ({found['right']} of {found['draws']} random orders chose it)"
     )
     return 0

@@ -25,6 +25,7 @@ from fathoms.runs.metadata import OF_VARIANTS
 from fathoms.runs.profile_figures import all_metrics
 from fathoms.runs.run import Run
 from fathoms.runs.score_table import ScoreTable, in_profile
+from fathoms.text.amounts import percent
 from fathoms.types import StoredValue
 from fathoms.types.run.figures import range_of
 from fathoms.types.run.manifest import ParserFacts
@@ -570,7 +571,7 @@ def count_notes(runs: Iterable[QuestionScores], metrics: Iterable[str]) -> tuple
         for metric, kind in ((name, run.metrics[name]) for name in wanted if name in run.metrics):
             whats = [amount_of(count, what) for what, count in kind.counted.items()]
             if kind.unjudged:
-                whats.append(f"{kind.unjudged:.1%} of what it rests on has no verdict of the judge")
+                whats.append(f"{percent(kind.unjudged, 1)} of what it rests on has no verdict of the judge")
             for what in whats:
                 metrics_of.setdefault((names(run), what), []).append(metric)
     return tuple(f"{', '.join(listed)} of {run}: {what}" for (run, what), listed in metrics_of.items())

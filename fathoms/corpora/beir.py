@@ -1,8 +1,8 @@
 """Reads a folder in the layout of BEIR: `queries.jsonl`, `corpus.jsonl`, `qrels/SPLIT.tsv`, each also packed.
 
-A query becomes a question without an answer, whose gold evidence are the judged entries of the corpus: the
-page that an id such as `varn.pdf#page=3` names, or else the text of the entry as a quote. `test` is read of
-several splits.
+A query becomes a question without a gold answer. Its gold evidence are the judged entries of the corpus:
+the page that an id such as `varn.pdf#page=3` names, or else the text of the entry as a quote. `test` is read
+of several splits.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _answer(row: dict[str, Any], visrag: bool, where: str, notes: Notes) -> dict
         return {} if text is None else {"reference": text}
     answer = gold_of(row)
     if not answer:
-        notes.add("questions without an answer, or with one that is none of the options", where)
+        notes.add("questions without a gold answer, or with one that is none of the options", where)
     return answer
 
 

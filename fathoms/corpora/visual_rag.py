@@ -27,7 +27,7 @@ def questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, A
         [one for one in found if isinstance(one, str) and one.strip()] if isinstance(found, list) else []
     )
     if not answers:
-        notes.add("questions without an answer", place)
+        notes.add("questions without a gold answer", place)
     quotes = []
     for number, (name, label) in enumerate(images.items(), start=1):
         note_missing(name, place, notes)

@@ -33,7 +33,7 @@ def questions(row: dict[str, Any], place: str, notes: Notes) -> list[dict[str, A
     answers = row.get("A") if isinstance(row.get("A"), list) else [row.get("A")]
     reference = next((_unquoted(one) for one in answers or [] if isinstance(one, str) and one.strip()), None)
     if reference is None:
-        notes.add("questions without an answer", place)
+        notes.add("questions without a gold answer", place)
     return [
         {
             "question": question,

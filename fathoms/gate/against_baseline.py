@@ -29,6 +29,7 @@ from fathoms.compare.question_scores import (
 from fathoms.errors import DataError, UsageError, amount, some_of
 from fathoms.gate.limits import LimitCheck
 from fathoms.gate.settings import can_be_gated
+from fathoms.text.amounts import percent
 from fathoms.types.run.figures import range_of
 
 if TYPE_CHECKING:
@@ -562,8 +563,8 @@ def require_verdicts(scores: QuestionScores, metric: str) -> None:
     require_whole(scores, metric)
     if (unjudged := scores.kind_of(metric).unjudged) > MOST_UNJUDGED:
         raise DataError(
-            f"{unjudged:.1%} of what {metric} of {names(scores)} rests on has no verdict of the judge:"
-            " 'fathoms score' asks again for what failed or could not be read"
+            f"{percent(unjudged, 1)} of what {metric} of {names(scores)} rests on has no verdict of the"
+            " judge: 'fathoms score' asks again for what failed or could not be read"
         )
 
 

@@ -29,7 +29,7 @@ from fathoms.gate.lines import (
 )
 from fathoms.report.comparison import version_lines
 from fathoms.report.text import plain
-from fathoms.text.amounts import figure, with_sign
+from fathoms.text.amounts import figure, percent, with_sign
 
 LINES = 8
 """The most lines that are printed; remarks that have no room are counted."""
@@ -150,7 +150,7 @@ def _check_reasons(found: Gated, check: GateCheck) -> Iterator[str]:
         most = max(-check.nights[-1].low, 0.0)
         yield (
             f"a loss of {found.margin:g} or more is ruled out: it is at most {most:.3f}"
-            f" ({1 - found.alpha:.1%} sure){also}"
+            f" ({percent(1 - found.alpha, 1)} sure){also}"
         )
 
 

@@ -17,6 +17,7 @@ from fathoms.report.of_sweeps import read_all_scores
 from fathoms.report.text import gold, plain, shorten
 from fathoms.runs.order import run_name
 from fathoms.runs.run import Run
+from fathoms.text.amounts import percent
 from fathoms.types.run.figures import range_of
 from fathoms.types.run.rows import BriefQuestion
 
@@ -211,7 +212,7 @@ def _check_table(found: Gated) -> Iterator[str]:
     """The change of each check with its bounds."""
     if not found.checks:
         return
-    level = f"{1 - found.alpha:.1%}"
+    level = percent(1 - found.alpha, 1)
     heads = ["Check", "Questions", "Change", f"One-sided {level} bounds", "Verdict"]
     rows = []
     for check in found.checks[:MOST_CHECKS]:

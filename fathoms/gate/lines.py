@@ -24,7 +24,7 @@ from fathoms.report.grid import Grid
 from fathoms.report.junit import Case, Suite
 from fathoms.report.terminal import note, with_blank_lines, with_ids
 from fathoms.report.text import plain, shorten
-from fathoms.text.amounts import p_figure, p_value
+from fathoms.text.amounts import p_figure, p_value, percent
 
 KIND = "gate"
 STYLES = {"PASS": "green", "FAIL": "red", "UNDECIDED": "yellow"}
@@ -136,7 +136,7 @@ def failed_calls_of(found: Gated) -> tuple[str, str] | None:
         return None
     why = f" ({plain(check.why)})" if check.why else ""
     failed = f"{round(check.found * check.questions)} of {check.questions} calls failed{why}"
-    return failed, f"at most {check.limit.value:.0%} may; repair the service, then run again"
+    return failed, f"at most {percent(check.limit.value)} may; repair the service, then run again"
 
 
 def limit_text(check: LimitCheck) -> Text:
@@ -218,12 +218,12 @@ def meaning(found: Gated) -> str:
 
         fails = (
             f"FAIL takes the evidence of all nights or a night that is an alarm by itself: a false alarm"
-            f" within {YEAR} nights has a probability of at most {BUDGET:.0%}"
+            f" within {YEAR} nights has a probability of at most {percent(BUDGET)}"
         )
     return (
         f"profile {found.profile}{judge}; change is run minus baseline{sign}; low and high are one-sided"
-        f" {1 - found.alpha:.1%} bounds; p is the probability that the same pipeline loses so much in a run;"
-        f" the margin is {found.margin:g}; {fails}"
+        f" {percent(1 - found.alpha, 1)} bounds; p is the probability that the same pipeline loses so much"
+        f" in a run; the margin is {found.margin:g}; {fails}"
     )
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fathoms.gate.settings import GateSettings
+from fathoms.text.amounts import percent
 from fathoms.types import Question
 
 WIDEST = 0.5
@@ -72,9 +73,9 @@ def margin_lines(questions: Sequence[Question], gate: GateSettings | None) -> li
     shown = math.ceil(least * 1000) / 1000
     lines = [
         f"With {sum(sizes.values())} answerable questions, the smallest margin with which an unchanged"
-        f" pipeline passes 'fathoms gate' in {POWER:.0%} of the nights is {shown:.3f}{where}, if {RIGHT:.0%}"
-        f" of its answers are right, two runs differ in {DIFFERENT:.0%} of the questions, and the baseline"
-        f" has {RUNS} runs."
+        f" pipeline passes 'fathoms gate' in {percent(POWER)} of the nights is {shown:.3f}{where}, if"
+        f" {percent(RIGHT)} of its answers are right, two runs differ in {percent(DIFFERENT)} of the"
+        f" questions, and the baseline has {RUNS} runs."
     ]
     if settings.margin < least:
         often = "is smaller: the gate will often say UNDECIDED although nothing has changed."

@@ -6,7 +6,7 @@ Every answer falls into one cell of a cross table:
 | axis | values |
 |---|---|
 | `retrieval` | `hit` if every hop of the question has a gold page among the hits, else `miss`; \
-`not known`; `unanswerable` for a question without an answer |
+`not known`; `unanswerable` for an unanswerable question |
 | `answer` | `answered`, `abstained`, `hedged` (where a judge labels abstentions), `refused`, `empty`, \
 `failed`, `not labelled` |
 | `correctness` | `right`, `half right`, `wrong`; `not graded` |

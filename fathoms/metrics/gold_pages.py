@@ -137,7 +137,7 @@ def _uncut_pages(chunk: Chunk, sent: Iterable[Prompt], texts: RunTexts | None) -
 
 def cited_pages(record: Record) -> Reached:
     """Return the gold pages that the answer cites. A citation without a page and without a hit whose pages
-    are known cites none. `None` for a question without an answer, where citations are not known, and where
+    are known cites none. `None` for an unanswerable question, where citations are not known, and where
     the answer cites a hit that may be of a gold page because its document is not known."""
     if record.answer is None or record.citations is None:
         return None

@@ -1,4 +1,4 @@
-"""Truthfulness, and how well a pipeline tells questions with an answer from those without one.
+"""Truthfulness, and how well a pipeline tells answerable questions from unanswerable ones.
 
 These metrics read the correctness and the abstention label of the run's headline profile, so their figures
 are stored with the name of that profile.

@@ -20,7 +20,7 @@ NOTE = (
 
 NOT_COUNTED = {
     "common": "whose answer also stands in many other documents",
-    "unanswerable": "without an answer in the documents",
+    "unanswerable": "unanswerable",
     "yes-no": "with yes or no as the answer",
     "computed": "whose answer is computed from several documents",
     "no-phrases": "without gold phrases",
@@ -45,7 +45,7 @@ def funnel_rows(funnel: RunFunnel) -> Iterator[tuple[str, FunnelStages]]:
 
 
 def _known(funnel: RunFunnel) -> dict[str, FunnelStages]:
-    """Return the categories with a figure at any stage: questions without an answer have none."""
+    """Return the categories with a figure at any stage: unanswerable questions have none."""
     return {
         name: stages
         for name, stages in funnel.categories.items()

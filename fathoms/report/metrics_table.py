@@ -19,7 +19,7 @@ from fathoms.report.modalities import is_in_table
 from fathoms.report.quotes import is_group_part
 from fathoms.report.section import Section
 from fathoms.runs.run import Run
-from fathoms.text.amounts import bracket, figure, measured
+from fathoms.text.amounts import bracket, figure, measured, percent
 from fathoms.types.run.figures import MetricFigure, MetricFigures
 from fathoms.types.run.part import Number
 from fathoms.types.run.rows import ScoredRepeat
@@ -246,8 +246,8 @@ def judge_note(run: Run, figures: MetricFigures) -> str:
     found = figures.judged
     if found and found.unjudged:
         text += (
-            f"; {found.share:.1%} of {found.items} items have no verdict: between {figure(found.lowest)} and"
-            f" {figure(found.highest)} if all of them were wrong or right"
+            f"; {percent(found.share, 1)} of {found.items} items have no verdict: between"
+            f" {figure(found.lowest)} and {figure(found.highest)} if all of them were wrong or right"
         )
     if found and figures.people and figures.people.why:
         text += f"; {figures.people.why}"

@@ -160,7 +160,7 @@ def _first_rows(section: Section) -> Section:
 
 
 def heading(runs: Sequence[Run], scores: str | None) -> str:
-    """Say what was asked: `sample: 50 questions, 42 with an answer`, once for each data set and number."""
+    """Say what was asked: `sample: 50 questions, 42 answerable`, once for each data set and number."""
     said = "; ".join(dict.fromkeys(map(_sample, runs)))
     profiles = sorted({run.profile(scores) for run in runs})
     return said if profiles == ["fathoms"] else f"{said}; profile {' and '.join(profiles)}"
@@ -175,7 +175,8 @@ def _sample(run: Run) -> str:
         f"{answered} of {amount(every, 'question')}" if answered < every else amount(answered, "question")
     )
     times = f" x {run.summary.repeats}" if run.summary.repeats > 1 else ""
-    answers = "" if counts.unanswerable is None else f", {answered - counts.unanswerable} with an answer"
+    # whether the others have a gold answer is not known here: traces and BEIR's queries have none
+    answers = f", {answered - counts.unanswerable} answerable" if counts.unanswerable else ""
     only = ", retrieval only" if run.summary.retrieval_only else ""
     return f"{run.summary.data or 'questions'}: {number}{times}{answers}{only}"
 

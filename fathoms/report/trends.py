@@ -19,6 +19,7 @@ from fathoms.errors import DataError, StoreError, UsageError, some_of
 from fathoms.runs.listing import SUMMARY
 from fathoms.runs.missed import missed
 from fathoms.runs.run import Run
+from fathoms.text.amounts import percent
 from fathoms.types.run.figures import MetricFigures, range_of
 from fathoms.types.run.manifest import Data
 from fathoms.types.run.part import Number
@@ -292,7 +293,7 @@ def _night(run: Run, found: Run, metric: str) -> Night:
     if overall is None or overall.value is None:
         why = (figures.missing if figures else None) or f"it has no {metric}"
     elif figures and figures.judged and figures.judged.unjudged:
-        why = f"{figures.judged.share:.1%} of the items have no verdict of the judge"
+        why = f"{percent(figures.judged.share, 1)} of the items have no verdict of the judge"
     elif (
         found.summary.judges_labels and found.summary.judging and (unjudged := found.summary.judging.unjudged)
     ):

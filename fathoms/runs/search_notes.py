@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from fathoms.text.amounts import percent
 from fathoms.types.run.manifest import Approximation, ChunkApproximation, Distractors, Manifest
 
 
@@ -61,7 +62,7 @@ def _of_approximation(note: Approximation | ChunkApproximation, by: str, found: 
     options = ", ".join(f"{name} {_shown(value)}" for name, value in note.options.items())
     return (
         f"the search by {by} is approximate ({options}): of the {note.k} best {found} of"
-        f" {note.questions} questions by exact search, it finds {note.recall:.1%}"
+        f" {note.questions} questions by exact search, it finds {percent(note.recall, 1)}"
         f" (recall@{note.k} {note.recall:.3f})"
     )
 

@@ -33,6 +33,11 @@ def bracket(bounds: Sequence[float] | None, unit: str = SHARE) -> str:
     return f" [{', '.join(measured(end, unit) for end in bounds)}]" if bounds else ""
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """Format a share from 0 to 1 as a percentage, `88 %`, or with `digits` decimals, `88.2 %`."""
+    return f"{100 * share:.{digits}f} %"
+
+
 def p_value(p: float) -> str:
     """Format a p value with its name: `p 0.042`, or `p < 0.001`."""
     return f"p {p_figure(p)}"

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from fathoms.errors import amount
-from fathoms.text.amounts import dollars, duration, figure
+from fathoms.text.amounts import dollars, duration, figure, percent
 from fathoms.tune.result import Interval, Result, Standing
 
 _MOST = 6
@@ -193,7 +193,7 @@ def details(result: Result, seconds: float | None = None) -> Iterator[str]:
             " holds for the answers that were given"
         )
     share = result.calls / result.whole
-    spent = f"{result.calls:,} of {result.whole:,} calls ({share:.0%})"
+    spent = f"{result.calls:,} of {result.whole:,} calls ({percent(share)})"
     if result.cost is not None and result.cost > 0:
         whole = result.cost / share if share else 0.0
         spent += f", {dollars(result.cost)} of about {dollars(whole)}"

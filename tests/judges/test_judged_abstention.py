@@ -146,7 +146,7 @@ def test_no_gate_passes_on_labels_that_are_missing(
     capfd.readouterr()
     metric = of.split("=")[1]
     assert main(["gate", "judged", of, "--allow-unchecked-judge"]) == 1
-    refused = f"16.7% of what {metric} of"
+    refused = f"16.7 % of what {metric} of"
     assert refused in capfd.readouterr().err
     assert main(["gate", "judged", "--min=correctness=0"]) == 0
     assert main(["run", "judged.yaml"]) == 1

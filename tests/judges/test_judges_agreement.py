@@ -84,7 +84,7 @@ def test_a_report_names_a_judge_that_was_never_checked_and_the_gate_refuses_it(j
     shown = judged.fathoms("show", "one", "--only", "metrics").stdout
     assert "faithfulness: judged by scripted, never checked against people" in " ".join(shown.split())
     # how the claims were split, and what is known of it, from `metrics/claims/extraction.yaml`
-    assert "claims by sentences: 25% of them match claims of MiRAGE" in " ".join(shown.split())
+    assert "claims by sentences: 25 % of them match claims of MiRAGE" in " ".join(shown.split())
     (reported,) = judged.json("report", "one")
     assert reported["judging"]["claims"]["decomposer"] == "sentences"
     gate = ["gate", "two", "--baseline", "one", "--metric", "faithfulness", "--margin", "0.9"]
@@ -222,7 +222,7 @@ def test_too_many_unjudged_claims_are_bounded_and_refused(judged: Project) -> No
     assert done.returncode == 1
     assert "; 2 of 4 items have no verdict" in " ".join(judged.fathoms("report", "two").stdout.split())
     shown = " ".join(judged.fathoms("show", "two", "--only", "metrics").stdout.split())
-    assert "50.0% of 4 items have no verdict: between" in shown
+    assert "50.0 % of 4 items have no verdict: between" in shown
     refused = judged.fathoms("gate", "two", "--baseline", "one", "--metric", "faithfulness")
     assert refused.returncode == 1
     assert "judged by different rules" in refused.stderr  # another judge, before anything else

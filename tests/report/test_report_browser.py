@@ -19,7 +19,7 @@ import fathoms
 from fathoms.paths import sha256_file
 from fathoms.report.html import report_html
 from fathoms.runs.run import Run
-from fathoms.text.amounts import measured
+from fathoms.text.amounts import measured, percent
 from tests.support.axe import findings
 from tests.support.report_browser import Watched, chromium, eventually, texts, unfold, watch, written
 from tests.support.report_runs import STAGES, example_runs, runs_on_a_page
@@ -109,6 +109,8 @@ def test_figures_are_printed_as_python_does(watched: Watched) -> None:
             [some, unit],
         )
         assert printed == [measured(value, unit) for value in some]
+    printed = watched.page.evaluate(f"(shares) => {{ {source}; return shares.map(percent); }}", shares)
+    assert printed == [percent(share) for share in shares]
     assert [measured(value, "seconds") for value in (2e-4, 54, 101, 7500)] == [
         "<1 ms",
         "54 s",

@@ -159,7 +159,7 @@ def test_ingest_prints_the_recall_and_the_manifest_has_it(
     setting = ["tiny.yaml", "--set", "retrieve.store.kind=ivf"]
     assert main(["ingest", *setting]) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "of the 3 best chunks of 4 questions by exact search, it finds 100.0% (recall@3 1.000)" in said
+    assert "of the 3 best chunks of 4 questions by exact search, it finds 100.0 % (recall@3 1.000)" in said
     assert main(["run", *setting, "--no-score"]) == 0
     manifest = json.loads((project.runs()[0] / "manifest.json").read_text())
     assert manifest["chunk_approximation"]["recall"] == 1

@@ -69,7 +69,7 @@ def test_signs_lose_pages(tmp_path: Path) -> None:
     assert [[at for (_, at), _ in row] for row in visual.ranked(made, QUESTIONS)] == [[1, 2], [1, 2]]
     assert "".join(approximations(Manifest.model_validate({"approximation": noted}))) == (
         "the search by page images is approximate (precision binary): of the 2 best pages of 2 questions by"
-        " exact search, it finds 50.0% (recall@2 0.500)"
+        " exact search, it finds 50.0 % (recall@2 0.500)"
     )
 
 

@@ -155,6 +155,6 @@ def test_years_keep_their_budget_and_a_broken_part_is_found(questions: int, simu
         row = simulation.few_row(questions, baseline, answers, 400, rng)
         assert float(row["highest of the noises"].split()[0]) < BUDGET + 0.04, row
         assert float(row["false alarms a month"]) <= BUDGET, row
-        found = float(row["found if 40% of the right answers are lost"].removesuffix(" %"))
+        found = float(row["found if 40 % of the right answers are lost"].removesuffix(" %"))
         assert answers == 1 or found > 85, row
         assert baseline == 1 or questions == 15 or found > 70, row

@@ -13,6 +13,7 @@ from fathoms.errors import amount
 from fathoms.report.grid import Grid
 from fathoms.report.terminal import WIDTH, note, with_blank_lines
 from fathoms.report.text import abbreviate, plain, shorten
+from fathoms.text.amounts import percent
 
 if TYPE_CHECKING:
     from fathoms.extras.papers.agreement import Cells
@@ -109,8 +110,8 @@ def flags_lines(figures: Live, scoring: Scoring) -> Iterator[str]:
     if exemplars:
         rule = f"the paper's rule with {exemplars} and the embedder '{found['embedder']}'"
     yield (
-        f"ours: {rule} reproduces {found['same'] / found['of']:.0%} of the {found['of']} released flags of"
-        " hallucination"
+        f"ours: {rule} reproduces {percent(found['same'] / found['of'])} of the {found['of']} released flags"
+        " of hallucination"
         + ("" if exemplars else "; the released exemplars ('fathoms data pull fathoms-rag') are not here")
     )
 

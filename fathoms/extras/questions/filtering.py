@@ -27,6 +27,7 @@ from fathoms.metrics.phrase_recall import phrase_recall
 from fathoms.metrics.profiles import Profile
 from fathoms.runs.metadata import DROPPED, OF
 from fathoms.runs.run import QuestionMean, Run
+from fathoms.text.amounts import percent
 from fathoms.types import Question
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 
@@ -70,7 +71,7 @@ class Known:
 
     def __str__(self) -> str:
         stated = "" if self.stated is None else f", stating a confidence of {self.stated:.2f}"
-        return f"right in {self.right:.0%} of {amount(self.repeats, 'answer')}{stated}"
+        return f"right in {percent(self.right)} of {amount(self.repeats, 'answer')}{stated}"
 
 
 @dataclass(frozen=True)
@@ -232,5 +233,5 @@ def _needs_more_than_text(question: Question) -> bool:
 def _easiness(question: Question, success: float | None) -> str:
     """Say why a question counts as easy."""
     kind = "more than text" if _needs_more_than_text(question) else "text alone"
-    right = "" if success is None else f", right in {success:.0%} of the baselines' answers"
+    right = "" if success is None else f", right in {percent(success)} of the baselines' answers"
     return f"hops: {question.hops or 1}, {kind}{right}"

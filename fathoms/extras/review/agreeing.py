@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fathoms.cli import console
 from fathoms.errors import DataError, UsageError
+from fathoms.text.amounts import percent
 
 if TYPE_CHECKING:
     from fathoms.runs.run import Run
@@ -197,12 +198,12 @@ def _show_taxonomy(found: Json) -> None:
         (
             name,
             f"{one['answers']:g}",
-            f"{one['answers'] / found['answers']:.0%}",
+            percent(one["answers"] / found["answers"]),
             ", ".join(_kappas(one["pairs"])),
         )
         for name, one in found["errors"].items()
     ]
-    lines.append(("none", f"{found['none']:g}", f"{found['none'] / found['answers']:.0%}", ""))
+    lines.append(("none", f"{found['none']:g}", percent(found["none"] / found["answers"]), ""))
     console.say("")
     console.show_table(("error", "answers", "share", "kappa"), lines)
     console.say(

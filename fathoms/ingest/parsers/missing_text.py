@@ -15,6 +15,8 @@ from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 
+from fathoms.text.amounts import percent
+
 LARGEST = 512 * 2**20
 """Largest file in bytes that is examined; a larger one gets no warning."""
 UNPACKED = 128 * 2**20
@@ -166,16 +168,14 @@ def missing_text(found: Found, pages: Sequence[tuple[str | None, int, int]], pag
     unknown = sum(text.count(character) for character in "\0\ufffd\uffff\x01\x02\x03")
     garbled = unknown / len(text) if text else 0.0
     if garbled > UNKNOWN_SHARE:
-        reasons.append(f"{100 * garbled:.0f} % of the characters have no known meaning")
+        reasons.append(f"{percent(garbled)} of the characters have no known meaning")
         shares.append(garbled)
     if not reasons:
         return []
     share = min(sum(shares), 1)
     known = share >= LEAST and not others and not absent
     least = "about" if known else "at least"
-    head = (
-        f"{least} {100 * share:.0f} % of the text may be missing" if share >= LEAST else "text may be missing"
-    )
+    head = f"{least} {percent(share)} of the text may be missing" if share >= LEAST else "text may be missing"
     return [f"{head}: {'; '.join(reasons)}"]
 
 

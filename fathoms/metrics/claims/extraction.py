@@ -20,6 +20,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from fathoms.models.stems import stem
+from fathoms.text.amounts import percent
 
 THRESHOLD = 0.65
 """The lowest multiple of 0.05 at which at most 15 % of the claims that RAGChecker released are as similar to
@@ -71,9 +72,10 @@ class Extraction(BaseModel):
     def sentence(self) -> str:
         """What the figures say, in one sentence."""
         return (
-            f"claims by {self.decomposer}: {self.precision.value:.0%} of them match claims of {self.source},"
-            f" and {self.recall.value:.0%} of those are found; {self.claims_a_sentence:.1f} claims a sentence"
-            f" instead of {self.released_a_sentence:.1f} ({self.answers} answers)"
+            f"claims by {self.decomposer}: {percent(self.precision.value)} of them match claims of"
+            f" {self.source}, and {percent(self.recall.value)} of those are found;"
+            f" {self.claims_a_sentence:.1f} claims a sentence instead of {self.released_a_sentence:.1f}"
+            f" ({self.answers} answers)"
         )
 
 

@@ -139,7 +139,7 @@ class IndexedRun:
         )
 
     def standing(self) -> dict[str, Any]:
-        """Return how many of the questions with an answer were answered fully right, how many questions each
+        """Return how many of the answerable questions were answered fully right, how many questions each
         stage lost most of, and a few failures: those of the worst stage first, of each category in turn."""
         rows = {place: dict(zip(COLUMNS, row, strict=False)) for place, row in self.rows.items()}
         questions = {place: self._questions.row(place) for place in rows}

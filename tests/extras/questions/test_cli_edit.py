@@ -62,8 +62,8 @@ def test_kill_9_loses_nothing_and_the_summary_tells_all(project: Project, path: 
     assert said.stdout.splitlines() == [
         "Ben decided 3 of 4 questions",
         "ann decided 4 of 4 questions",
-        "Ben and ann, on 3 that both decided: the same 67%, kappa 0.40",
-        "3 of 4 questions decided: 0 mended, 1 dropped (33% changed)",
+        "Ben and ann, on 3 that both decided: the same 67 %, kappa 0.40",
+        "3 of 4 questions decided: 0 mended, 1 dropped (33 % changed)",
         "1 disagreement to be settled on the page: c",
         "1 change not in set.jsonl yet: press w on the page, or add --write",
     ]

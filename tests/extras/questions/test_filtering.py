@@ -83,7 +83,7 @@ def test_the_answer_in_the_question_and_what_is_known_with_confidence(tmp_path: 
         ("sure", SOLVED),
     ]
     assert [one.id for one in found.remaining] == ["guessed", "wrong", "unsure", "open", "none", "yes"]
-    assert found.dropped[2].detail == "right in 100% of 10 answers, stating a confidence of 0.95"
+    assert found.dropped[2].detail == "right in 100 % of 10 answers, stating a confidence of 0.95"
 
 
 def test_a_run_that_cannot_tell_is_refused(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_the_command_writes_both_sets_and_reasons(project: Project) -> None:
     [gone] = [row for row in full if "dropped" in row.get("metadata", {})]
     assert gone["metadata"] == {
         "dropped": "solved without documents",
-        "dropped_detail": "right in 100% of 1 answer, stating a confidence of 1.00",
+        "dropped_detail": "right in 100 % of 1 answer, stating a confidence of 1.00",
     }
     assert project.fathoms("run", "closed.yaml", "--set", "data.questions=left-full.json").returncode == 0
     [report] = project.json("report", "latest")

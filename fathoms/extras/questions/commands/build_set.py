@@ -77,7 +77,7 @@ Unanswerable = Annotated[
     typer.Option(
         "--unanswerable",
         metavar="SHARE",
-        help="Share of questions without an answer.",
+        help="Share of unanswerable questions.",
         show_default="15%",
     ),
 ]

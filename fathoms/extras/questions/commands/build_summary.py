@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathoms.cli import console
+from fathoms.text.amounts import percent
 
 if TYPE_CHECKING:
     from fathoms.extras.questions.making.balance import Coverage
@@ -50,7 +51,8 @@ def tell_plan(recipe: Recipe, corpus: Corpus, set_: Path | None, *, as_json: boo
         )
     speed = speed_of(recipe.model)
     console.say(
-        f"if {PASSING:.0%} of the drafts pass all checks, and no reply is kept from before; nothing was asked"
+        f"if {percent(PASSING)} of the drafts pass all checks, and no reply is kept from before;"
+        " nothing was asked"
     )
     at_once = console.amount(recipe.model.max_concurrency, "call")
     console.say(

@@ -16,6 +16,7 @@ from fathoms.cli.options import Json, Pdfs
 from fathoms.cli.serving import Browser, Port, serve
 from fathoms.errors import ExitCode, UsageError, some_of
 from fathoms.extras.questions.commands.parsing import find_documents, note_all, parsed
+from fathoms.text.amounts import percent
 
 if TYPE_CHECKING:
     from fathoms.extras.questions.editing import Material, Summary
@@ -216,8 +217,8 @@ def _tell(found: Summary, unwritten: int, target: Path) -> None:
     for pair in found.pairs:
         shown = "n/a" if pair.kappa is None else f"{pair.kappa:.2f}"
         both = " and ".join(pair.reviewers)
-        console.say(f"{both}, on {pair.n} that both decided: the same {pair.same:.0%}, kappa {shown}")
-    share = f" ({found.changed / found.decided:.0%} changed)" if found.decided else ""
+        console.say(f"{both}, on {pair.n} that both decided: the same {percent(pair.same)}, kappa {shown}")
+    share = f" ({percent(found.changed / found.decided)} changed)" if found.decided else ""
     more = f"; {console.amount(found.taken_in, 'dropped draft')} taken in" if found.taken_in else ""
     console.say(
         f"{found.decided} of {console.amount(found.total, 'question')} decided: {found.mended} mended,"

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
 LEAST = 4
-"""The fewest drafts of a batch of questions without an answer."""
+"""The fewest drafts of a batch of unanswerable questions."""
 STEERED = ("document", "modality")
 """The properties of a question that are known before it is drafted."""
 Keep = Callable[[Sequence[Draft]], None]
@@ -105,7 +105,7 @@ def make(
     used = {one.metadata.get("component") for one in have}
     free = [one for one in queue if one.id not in used and single.draft_id(one) not in making.taken]
     lacking = lacking_in(recipe, have)
-    # questions without an answer are made of others, of which there must be some to spare
+    # unanswerable questions are made of others, of which there must be some to spare
     spare = math.ceil(lacking[0] * (1 + recipe.balance.spare)) - len(making.originals)
     making.single_hop(free, max(lacking.get(1, 0), spare))
     making.multi_hop(queue, {hops: number for hops, number in lacking.items() if hops > 1})

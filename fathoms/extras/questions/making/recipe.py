@@ -215,7 +215,7 @@ class Recipe(Settings):
 
     @property
     def unanswerable_wanted(self) -> int:
-        """How many questions without an answer are wanted."""
+        """How many unanswerable questions are wanted."""
         return round(self.n * self.unanswerable.share)
 
     def wanted(self) -> dict[int, int]:

@@ -41,7 +41,7 @@ def unanswerable(
     asker: Asker,
     language: str = "same",
 ) -> list[Draft]:
-    """Return a draft without an answer for each draft. It is dropped if the model changed something else, if
+    """Return an unanswerable draft for each draft. It is dropped if the model changed something else, if
     the new detail stands anywhere in the corpus, or if a page that the searches find answers it."""
 
     def asking(question: Question) -> Prompt:

@@ -21,6 +21,11 @@ function fixed(value, digits) {
   return value < 0 && Number(text) !== 0 ? `-${text}` : text;
 }
 
+/** A share as a percentage, such as `88 %`. */
+function percent(share) {
+  return `${fixed(100 * share, 0)} %`;
+}
+
 function duration(seconds) {
   if (seconds > 0 && seconds < 0.001) return '<1 ms';
   if (seconds > 0 && seconds < 0.9995) return `${fixed(1000 * seconds, 0)} ms`;

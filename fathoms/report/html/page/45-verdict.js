@@ -18,7 +18,7 @@ function worstLoss(key) {
   return [`; ${share} are `, to(stages[0], lostBy(stages[0]))];
 }
 
-/** One sentence: how many of the questions with an answer a run answers right, and what loses most of the others. */
+/** One sentence: how many of the answerable questions a run answers right, and what loses most of the others. */
 function sentence(key) {
   const { standing, counts, questions } = report.runs[key];
   if (counts.errors && counts.errors >= questions)

@@ -47,7 +47,7 @@ function claimsSection() {
       named(key),
       `${of === 'answer' ? 'the answer' : 'the gold answer'}, compared with ${comparedWith(by)}`,
       count(sum(marks)),
-      ...marks.map((n) => [count(n), h('span.range', {}, sum(marks) ? `${Math.round((100 * n) / sum(marks))} %` : '')]),
+      ...marks.map((n) => [count(n), h('span.range', {}, sum(marks) ? percent(n / sum(marks)) : '')]),
     ]),
   );
   const heads = Object.keys(CLAIM_MARKS).map((mark) => claimBadge(mark, true));
