@@ -48,7 +48,7 @@ PORTS = {
     | {"cli", "corpora", "experiment", "gate", "judges", "metrics", "models", "report", "runs", "stats"}
     | {"compare", "ingest", "pdf", "pipeline", "retrieve"},
     "papers": {"cli", "config", "corpora", "errors", "experiment", "hooks", "importers", "metrics"}
-    | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "types"},
+    | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "text", "types"},
     "exchange": {"answers", "cli", "config", "corpora", "errors", "hooks", "importers", "ingest", "judges"}
     | {"metrics", "models", "paths", "pipeline", "runs", "safety", "scoring", "text", "types"},
     "cluster": {"component", "errors", "executors", "models", "paths", "runs", "safety"},
