@@ -63,15 +63,15 @@ def write_report(
     answers = sum(run.summary.counts.done for run in runs)
     page = html if html is not None else answers <= QUICK
     pictured = False if thumbnails is None and answers > PICTURED else thumbnails
-    lines = report_csv(runs, scores)  # reads the questions for the tables of the others, too
     figures = report_json(runs, scores, shrink=shrink)
+    # the page reads all questions, so it comes before scores.csv, which then need not
     texts = {
         **({"report.html": report_html(runs, scores, thumbnails=pictured, warn=warn)} if page else {}),
         "report.md": report_markdown(
             runs, out, scores, plots=plots and bool(drawn_runs), page=page, metrics=metrics, shrink=shrink
         ),
         "table.tex": report_latex(runs, scores, intervals, metrics, tables),
-        "scores.csv": lines,
+        "scores.csv": report_csv(runs, scores),
         "report.json": json.dumps(figures, indent=2, ensure_ascii=False) + "\n",
         **{f"tables/{table.key}.csv": section_csv(table) for table in tables if table.rows},
     }

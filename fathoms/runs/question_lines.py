@@ -138,9 +138,10 @@ def find_lines(
 
 def _lines(root: Path, name: str) -> Iterator[tuple[str, bytes]]:
     """Yield every line of a file with its place, `FILE:NUMBER`."""
+    path = root / "questions" / name
     with open_file(root, f"questions/{name}") as file:
         for number, line in enumerate(iter(partial(file.readline, LARGEST_FILE + 1), b""), start=1):
-            yield f"{root / 'questions' / name}:{number}", line
+            yield f"{path}:{number}", line
 
 
 def id_of(line: bytes) -> str | None:

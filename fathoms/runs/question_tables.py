@@ -16,7 +16,7 @@ from zlib import compress, decompress
 from fathoms.safety.spreadsheet import csv_line
 from fathoms.types import Question, Record
 from fathoms.types.run.part import Number
-from fathoms.types.run.rows import BriefQuestion, BriefRepeat, BriefScores
+from fathoms.types.run.rows import BriefQuestion, BriefRepeat, BriefScores, ScoredQuestion, ScoredRepeat
 
 COLUMNS = (
     "question",
@@ -62,10 +62,13 @@ class QuestionTables:
         self._lines: list[str] = []
         self._packed: list[bytes] = []  # earlier lines, which would take six times the memory
 
-    def add(self, view: BriefQuestion) -> None:
+    def add(self, view: BriefQuestion | ScoredQuestion) -> None:
         """Add a question that was read from its file."""
         scores = [repeat.under(self.profile) for repeat in view.repeats]
-        values = [map(repeat.value, self.metrics) for repeat in view.repeats]
+        values = [
+            [repeat.metrics.get(name, _NO_VALUE).get("value") for name in self.metrics]
+            for repeat in view.repeats
+        ]
         self._add(view.question, view.repeats, scores, values)
 
     def add_scored(
@@ -83,7 +86,7 @@ class QuestionTables:
     def _add(
         self,
         question: Question,
-        repeats: Sequence[Record | BriefRepeat],
+        repeats: Sequence[Record | BriefRepeat | ScoredRepeat],
         scores: Sequence[OneScore],
         values: Sequence[Iterable[Number | None]],
     ) -> None:
@@ -125,7 +128,10 @@ _NO_VALUE = {"value": None}
 
 
 def _line(
-    question: Question, record: Record | BriefRepeat, scores: OneScore, values: Iterable[Number | None]
+    question: Question,
+    record: Record | BriefRepeat | ScoredRepeat,
+    scores: OneScore,
+    values: Iterable[Number | None],
 ) -> str:
     """Return the line of a question asked once."""
     answer, error = record.answer, record.error
@@ -160,4 +166,4 @@ def _finite(value: Number | None) -> Number | None:
 def mean(values: Sequence[float | None]) -> float | None:
     """Return the mean of the values that are not `None`, `None` if there are none."""
     known = [value for value in values if value is not None]
-    return fmean(known) if known else None
+    return fmean(known) if len(known) > 1 else float(known[0]) if known else None

@@ -198,8 +198,7 @@ class ScoreTable:
         those with the lowest correctness, then with the highest hallucination. Others stay in their order."""
         import numpy as np
 
-        means = self.means("correctness", profile)
-        wrong = np.flatnonzero((self.means("hallucination", profile) > 0) | (means < 1))
+        means, wrong = self.means("correctness", profile), self.wrong(profile)
         # an answer to an unanswerable question has no correctness and is sorted as if it had scored 0
         bad = np.nan_to_num(means[wrong])
         near = wrong[bad <= np.sort(bad)[min(limit, len(bad)) - 1] + _ROUNDING] if len(wrong) else wrong
@@ -211,6 +210,13 @@ class ScoreTable:
             )
             found.append((self.ids[number], correctness, hallucination))
         return sorted(found, key=lambda one: (one[1] or 0.0, -(one[2] or 0.0)))[:limit]
+
+    def wrong(self, profile: str) -> NDArray[Any]:
+        """Return the numbers of the questions that are not fully right or were hallucinated."""
+        import numpy as np
+
+        is_invented = self.means("hallucination", profile) > 0
+        return np.flatnonzero(is_invented | (self.means("correctness", profile) < 1))
 
     def means(self, metric: str, profile: str) -> NDArray[Any]:
         """Return the mean of a metric for each question over its repeats, to about 15 digits; NaN where it

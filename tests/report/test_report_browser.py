@@ -17,7 +17,8 @@ import pytest
 
 import fathoms
 from fathoms.paths import sha256_file
-from fathoms.report.html import report_html
+from fathoms.report.html import payload, report_html
+from fathoms.report.html.assembling import assemble
 from fathoms.runs.run import Run
 from fathoms.text.amounts import measured, percent
 from tests.support.axe import findings
@@ -466,6 +467,22 @@ def test_a_question_of_several_lines_and_what_stands_before_a_text(watched: Watc
     assert texts(page, ".hit .header .passage") == ["file_name: 41.5 crowns.pdf"]
     plain = watched.open(written(folder / "line.html", example_runs(["alpha"], 1)), "view=question&id=q-000")
     assert plain.locator("#whole-question").count() == 0
+
+
+def test_a_question_without_details_has_its_answer_and_says_where_they_are(
+    watched: Watched, folder: Path
+) -> None:
+    """alpha is wrong on the six odd questions of twelve, which have all the room."""
+    content = payload(example_runs(["alpha"], 12), detailed=6)
+    file = folder / "many.html"
+    file.write_text(assemble(content.overview, content.chunks), encoding="utf-8")
+    page = watched.open(file.as_uri(), "view=question&id=q-003")
+    assert "fathoms show" not in page.inner_text("main")
+    page = watched.open(file.as_uri(), "view=question&id=q-002")
+    assert page.inner_text("main h2") == "What does door 2 cost?"
+    [said] = texts(page, ".beside .card code")
+    assert said == "fathoms show 20260102_alpha --question q-002"
+    assert page.inner_text(".card .said") == "It is 41.5 crowns, says alpha."
 
 
 def test_citations_and_what_else_a_question_holds(watched: Watched, folder: Path) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import copy
 import gzip
 import hashlib
 import json
 from collections.abc import Callable
 from typing import Any
 
+from fathoms.report.as_csv import report_csv
 from fathoms.report.html import payload, report_html
 from fathoms.report.html.texts import Pool, units
 from fathoms.runs.run import Run
@@ -47,6 +49,28 @@ def test_long_texts_are_cut_where_room_is_short_and_it_is_said(
     assert len(held_in["texts"][text["p"]]) < 8009
     assert (highlighted(text, held_in["texts"]), text["beyond"]) == ([("red", 0)], 1)
     assert found["file"] == "questions/q0.json"
+
+
+def test_of_many_questions_the_details_are_those_of_the_wrong_ones_first(
+    run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
+) -> None:
+    """Of ten questions, q2 and q9 are wrong and q5 is made up: with room for five, two of the other seven."""
+    made = {2: (0.5, 0.0), 5: (1.0, 1.0), 9: (0.0, 1.0)}
+    views = [question(f"q{number}", *made.get(number, (1.0, 0.0))) for number in range(10)]
+    run, other = (
+        run_of({**small_run().summary.plain(), "counts": {"asked": 10}}, copy.deepcopy(views)) for _ in "ab"
+    )
+    few = payload([run], detailed=5)
+    index = next(json.loads(gzip.decompress(base64.b64decode(one.data))) for one in few.chunks)
+    [columns] = index["runs"]
+    shown = [id for id, at in zip(index["questions"]["id"], columns["detail"], strict=True) if at >= 0]
+    assert shown == ["q0", "q2", "q4", "q5", "q9"]
+    assert columns["correctness"] == [1, 1, 0.5, 1, 1, 1, 1, 1, 1, 0]
+    assert None not in columns["answer"]
+    assert "5 of 10 questions" in few.warnings[0]
+    assert {one["id"] for one in few.overview["runs"][0]["standing"]["telling"]} <= set(shown)
+    assert run.tables  # the lines of scores.csv, collected meanwhile
+    assert report_csv([run]) == report_csv([other])
 
 
 def test_no_text_of_a_view_is_without_limit(

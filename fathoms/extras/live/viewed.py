@@ -7,7 +7,7 @@ scores yet: its answers are taken from its journal as they come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from threading import Event, RLock, Thread
 from typing import Any
@@ -19,14 +19,13 @@ from fathoms.report.html.claims import cost_of
 from fathoms.report.html.detail import background, detail
 from fathoms.report.html.pictures import Pictures
 from fathoms.report.html.questions import Questions
-from fathoms.report.html.reading import IndexedRun, known_mean, whole_detail
+from fathoms.report.html.reading import IndexedRun, known_mean, light_question, whole_detail
 from fathoms.report.html.texts import Pool, clean
 from fathoms.report.leaderboard import run_labels
 from fathoms.runs.listing import SUMMARY, is_growing, state_of
 from fathoms.runs.run import Run
 from fathoms.runs.views import scored_question
 from fathoms.types.run.part import Json
-from fathoms.types.run.rows import ScoredQuestion
 
 _AT_ONCE = 50
 """The questions that are added to the index before a request gets its turn."""
@@ -36,8 +35,6 @@ _PATIENCE = 5.0
 """The seconds that a request waits for a question that has not been read yet."""
 _LONGEST = 4_000_000
 """The most characters of one text that are sent."""
-_CONTEXT = ("hits", "rounds", "prompt", "calls")
-"""What the index needs nothing of, and what takes most of the time of reading a question."""
 _INDEXED = ("id", "category", "answerable")
 READING = "The questions are still being read. Ranks, times and errors of this page follow."
 
@@ -96,7 +93,7 @@ class Viewed:
         try:
             for key, run in enumerate(self._sources):
                 if self._followers[key] is None:
-                    self._take(key, map(Change, _light_questions(run)))
+                    self._take(key, map(Change, map(light_question, run.views())))
             self._follow()
             if not any(self._followers) and not self._ended.is_set():
                 self._full = self._overview(self._sources)
@@ -271,12 +268,3 @@ def _expected(run: Run) -> int:
     """Return how many questions of a run are to be read."""
     counts = run.summary.counts
     return counts.asked or counts.questions or 0
-
-
-def _light_questions(run: Run) -> Iterator[ScoredQuestion]:
-    """Yield the questions of a run without what the model read, in half the time."""
-    for view in run.views():
-        for repeat in view["repeats"]:
-            for name in _CONTEXT:
-                repeat.pop(name, None)
-        yield scored_question(view)

@@ -6,7 +6,7 @@ is opened. Index and details are compressed chunks inside the same file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +30,9 @@ DETAILS = 24_000_000
 """The bytes available for the details of all questions, so that the file stays under 30 MB."""
 WHOLE = 28_000_000
 """The bytes available for details and pictures together."""
+DETAILED = 20_000
+"""The most questions, counted once for each run, whose details are in the file: with more, there would be
+room for hardly any text of each."""
 SHORTENED = (
     "Long texts are shortened, and judged claims left out where that is not enough, to keep this file small:"
     " all of it is in the folder of each run, in the file named with the question."
@@ -61,7 +64,8 @@ def report_html(
 ) -> str:
     """Return the text of `report.html`; the same runs always give the same text.
 
-    Every question view is read once, one run at a time. `thumbnails` adds pictures of gold and retrieved
+    Every question view is read once, one run at a time, and the lines of `scores.csv` are collected meanwhile
+    (`Run.tables`). `thumbnails` adds pictures of gold and retrieved
     pages if the documents are on this machine, and by `None` says nothing if none of them is; `warn` is
     called with a sentence about each thing that is left out. `home` is the address of a list of runs to which
     the page leads back. Raises DataError if a run was not scored under `scores`, UsageError if `scores` is
@@ -74,12 +78,21 @@ def report_html(
 
 
 def payload(
-    runs: Sequence[Run], scores: str | None = None, *, thumbnails: bool | None = False, size: int = DETAILS
+    runs: Sequence[Run],
+    scores: str | None = None,
+    *,
+    thumbnails: bool | None = False,
+    size: int = DETAILS,
+    detailed: int = DETAILED,
 ) -> Payload:
-    """Collect the data of the page; the details take at most about `size` bytes."""
+    """Collect the data of the page; the details take at most about `size` bytes, and where there are more
+    than `detailed` questions, they are those of the questions that `_chosen` names."""
     profiles = [run.profile(scores) for run in runs]
     questions, pictures = Questions(runs), Pictures()
-    budget = Budget(size, sum(map(_expected, runs)))
+    number = sum(map(_expected, runs))
+    chosen = _chosen(runs, profiles, detailed // len(runs)) if number > detailed else None
+    expected = [_expected(run) if chosen is None else len(chosen) for run in runs]
+    budget = Budget(size, sum(expected))
     indexes: list[IndexedRun] = []
     overviews: list[dict[str, Any]] = []
     chunks: list[Chunk] = []
@@ -87,10 +100,15 @@ def payload(
     for key, (run, label, profile) in enumerate(zip(runs, run_labels(runs), profiles, strict=True)):
         details = Details(key, budget)
         indexed = index_run(
-            run, profile, questions, details, NoPictures() if thumbnails is False else pictures.of(run)
+            run,
+            profile,
+            questions,
+            details,
+            NoPictures() if thumbnails is False else pictures.of(run),
+            chosen,
         )
         overviews.append(shown_run(key, label, run, profile, indexed))
-        budget.release(_expected(run) - len(indexed.rows))
+        budget.release(expected[key] - len(indexed.numbers))
         indexes.append(indexed)
         chunks += details.chunks
         shortened = shortened or details.shortened
@@ -102,7 +120,9 @@ def payload(
             *(Chunk(f"picture-{key}", data) for key, data in drawn.items()),
         ]
     about_pictures = pictures.warnings() if drawn or thumbnails else ()
-    warnings = [*([SHORTENED] if shortened else []), *about_pictures]
+    left_out = sum(len(indexed.rows) - len(indexed.numbers) for indexed in indexes)
+    about_details = [_left_out(left_out, number)] if left_out else []
+    warnings = [*about_details, *([SHORTENED] if shortened else []), *about_pictures]
     order = questions.order()
     index = {"questions": questions.columns(order), "runs": [indexed.columns(order) for indexed in indexes]}
     same = all(len(indexed.rows) == len(order) for indexed in indexes)
@@ -167,6 +187,33 @@ def _shown_section(section: Section) -> dict[str, Any]:
         for point in line.values():
             point |= printed(point.get("value"), point.get("low"), point.get("high"))
     return shown
+
+
+def _left_out(number: int, every: int) -> str:
+    """Say how many questions have no details in the file."""
+    return (
+        f"To keep this file small, {number:,} of {every:,} questions have only their scores and the beginning"
+        " of their answer here. Those that were not answered rightly have room first; where they are too"
+        " many, some are chosen evenly. 'fathoms view' shows all."
+    )
+
+
+def _chosen(runs: Sequence[Run], profiles: Sequence[str], room: int) -> Collection[str]:
+    """Choose the questions whose details are shown of every run: those that any run did not answer rightly,
+    then others, evenly from all that there are."""
+    every: dict[str, None] = {}
+    wrong: set[str] = set()
+    for run, profile in zip(runs, profiles, strict=True):
+        table = run.scores
+        every |= dict.fromkeys(table.ids)
+        wrong.update(table.ids[number] for number in table.wrong(profile).tolist())
+    first = _evenly([id for id in every if id in wrong], room)
+    return {*first, *_evenly([id for id in every if id not in wrong], room - len(first))}
+
+
+def _evenly(ids: Sequence[str], number: int) -> Sequence[str]:
+    """Return so many of some ids, evenly from all of them; all where there are fewer."""
+    return ids if len(ids) <= number else [ids[at * len(ids) // number] for at in range(number)]
 
 
 def _expected(run: Run) -> int:

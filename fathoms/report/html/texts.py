@@ -50,6 +50,8 @@ def brief(value: Any, length: int) -> Any:
 
     Other JSON values are returned unchanged unless their JSON text is longer than that.
     """
+    if value is None or isinstance(value, bool | float):
+        return value
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return value if len(text) <= length else text[:length] + "…"
 

@@ -408,11 +408,6 @@ class BriefRepeat(StoredValue):
         """Return the scores under a profile, empty scores if there are none."""
         return self.scores.get(profile) or _NO_BRIEF_SCORES
 
-    def value(self, metric: str) -> Number | None:
-        """Return the value of a metric that is not stored with a profile."""
-        found = self.metrics.get(metric)
-        return found.get("value") if found else None
-
 
 _NO_BRIEF_SCORES = BriefScores()
 
@@ -453,7 +448,7 @@ class ScoredQuestion(StoredValue):
         """Return the value of a metric for each repeat; abstention applies to answerable questions alone."""
         if metric == "abstention" and not self.question.answerable:
             return (None,) * len(self.repeats)
-        return tuple(repeat.value(metric, profile) for repeat in self.repeats)
+        return tuple([repeat.value(metric, profile) for repeat in self.repeats])
 
 
 class FileUsage(Usage):

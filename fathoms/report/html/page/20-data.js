@@ -79,7 +79,8 @@ async function readIndex() {
   return index;
 }
 
-/** The details of one question in one run, with the long texts of its chunk; null if it was not asked. */
+/** The details of one question in one run, with the long texts of its chunk; null if it was not asked, or if the file
+ * has no details of it. */
 async function readDetail(index, run, at) {
   const found = SERVED
     ? await ask('detail', { run, place: index.questions.place[at] })

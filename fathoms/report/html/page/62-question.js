@@ -466,10 +466,25 @@ const runTitle = (index, key, at, tag = 'h3') =>
     h('span.range', {}, index.runs[key].outcome[at] ?? ''),
   );
 
+/** What stands in place of an answer: that the run was not asked, or what a large file has of it. */
+function withoutDetail(index, key, at) {
+  const { answer, outcome } = index.runs[key];
+  if (!known(outcome[at])) return h('p.note', {}, 'This run was not asked this question.');
+  return [
+    known(answer?.[at]) ? h('div.said', {}, said(answer[at], 400)) : null,
+    h(
+      'p.note',
+      {},
+      'This file has no details of this question, to stay small. They are in the run: ',
+      h('code', {}, 'fathoms show ', said(report.runs[key].id, 200), ' --question ', said(state.id, 200)),
+    ),
+  ];
+}
+
 /** What a run answered, and where the answer was lost. */
 function answerCard(index, key, at, detail) {
   const title = runTitle(index, key, at);
-  if (!detail) return h('article.card', {}, title, h('p.note', {}, 'This run was not asked this question.'));
+  if (!detail) return h('article.card', {}, title, withoutDetail(index, key, at));
   const repeat = repeatOf(detail);
   return h(
     'article.card',
@@ -553,7 +568,7 @@ async function questionView() {
       ),
     ];
   await findWords(index); // for the neighbours in the list
-  const [{ text }] = await readRows(index, [at]);
+  const [{ text, gold }] = await readRows(index, [at]);
   const keys = chosen();
   const details = await Promise.all(keys.map((key) => readDetail(index, key, at)));
   await readSheets(details);
@@ -565,7 +580,7 @@ async function questionView() {
     h('p.small', {}, said(state.id, 80), ' · ', said(index.questions.category[at], 60)),
     h('h2.question', { id: 'title' }, said(text, 4000)),
     some ? wholeQuestion(some, text) : null,
-    some ? goldBox(some, index.questions.answerable[at]) : null,
+    some ? goldBox(some, index.questions.answerable[at]) : gold ? h('p', {}, 'Gold: ', said(gold, 400)) : null,
     repeatSwitch(details),
     h(
       'div',
