@@ -1014,7 +1014,7 @@ def alarms(base: NDArray[np.int64], repeats: int, nights: Any, rng: np.random.Ge
         z = -ndtri(p)
         sums = (1 + sums) * np.array([np.exp(shift * z - shift**2 / 2) for shift in SHIFTS])
         sums = np.minimum(sums, 1e200)  # long after an alarm it would overflow
-        found[:, number] = (sums.mean(axis=0) >= needed()) | (p <= level_alone(number + 1))
+        found[:, number] = (sums.mean(axis=0) >= needed()) | (at_most <= level_alone(number + 1))
     if repeats == 1:
         found[:, :1] |= lost_too_many(base, nights[:, :1])
     return found

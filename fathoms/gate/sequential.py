@@ -154,15 +154,39 @@ def _night_p(
     """Return the p value of one check of a run that follows the nights of the state."""
     from fathoms.stats.sequential import night_p
 
-    metric, category = check
-    first = scores_like(baseline, baseline, metric)
-    names = [name for name in tonight if category in (None, baseline.questions[name].category)]
-    sides = [first, *(night.scores[metric] for night in state.nights)]
-    earlier = [list(chain.from_iterable(side.get(name, ()) for side in sides)) for name in names]
     # the same seed, run and check give the same number in every process
-    text = json.dumps([state.seed, run, metric, category])
+    text = json.dumps([state.seed, run, *check])
     draw = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
-    return night_p(earlier, [tonight[name] for name in names], draw)
+    return night_p(*_pooled(state.nights, check, tonight, baseline), draw)
+
+
+def _pooled(
+    before: Sequence[JudgedNight],
+    check: Check,
+    tonight: dict[str, tuple[float, ...]],
+    baseline: QuestionScores,
+) -> tuple[list[list[float]], list[tuple[float, ...]]]:
+    """Return the scores so far and tonight's scores of each question of a check."""
+    metric, category = check
+    names = [name for name in tonight if category in (None, baseline.questions[name].category)]
+    sides = [scores_like(baseline, baseline, metric), *(night.scores[metric] for night in before)]
+    earlier = [list(chain.from_iterable(side.get(name, ()) for side in sides)) for name in names]
+    return earlier, [tonight[name] for name in names]
+
+
+def _is_alarm_alone(
+    nights: Sequence[JudgedNight], place: int, check: Check, baseline: QuestionScores, checks: int
+) -> bool:
+    """Return whether the last of some nights is an alarm by itself, whatever the random number is that
+    decides among equal sums: by that number alone, a night with the answers of the night before would be an
+    alarm one time in a hundred."""
+    from fathoms.stats.sequential import level_alone, night_p
+
+    level, p = level_alone(len(nights), checks), nights[-1].p[place]
+    if p is None or p > level:
+        return False
+    largest = night_p(*_pooled(nights[:-1], check, nights[-1].scores[check[0]], baseline), draw=0)
+    return largest is not None and largest <= level
 
 
 def _decided(
@@ -170,7 +194,7 @@ def _decided(
 ) -> Iterator[SequenceCheck]:
     """Yield the evidence after the last of some nights for each check, and the alarm if there was one;
     `counted` says whether that night is the run in question."""
-    from fathoms.stats.sequential import evidence, level_alone, needed
+    from fathoms.stats.sequential import evidence, needed
 
     limit = needed(len(state.checks))
     for place, check in enumerate(state.checks):
@@ -178,10 +202,9 @@ def _decided(
         alarm: str | None = None
         by: Literal["evidence", "night", "lost"] | None = None
         for number, (night, level) in enumerate(zip(nights, levels, strict=True), 1):
-            p = night.p[place]
             if level >= limit:
                 by = "evidence"
-            elif p is not None and p <= level_alone(number, len(state.checks)):
+            elif _is_alarm_alone(nights[:number], place, check, baseline, len(state.checks)):
                 by = "night"
             elif number == 1 and _lost_too_many(night, check, baseline, len(state.checks)):
                 by = "lost"

@@ -76,6 +76,19 @@ def test_fail_stays_and_later_runs_are_not_counted(baseline: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_night_with_the_same_answers_is_never_an_alarm_by_itself(baseline: Path) -> None:
+    """Its random rank alone would be one for one night in a hundred."""
+    pooled = read_baseline(baseline)
+    run = scores_of("n", right(20))
+    found = gate([run], pooled, ["correctness"], margin=0.02, alpha=0.025)
+    for number in range(300):
+        tonight = scores_of(f"n{number}", right(20))
+        judged = judge_in_sequence(found, tonight, "2026-11-01T03:15:00+00:00", pooled, baseline)
+        assert judged.verdict == "UNDECIDED", judged.sequence
+        state_path(baseline).unlink()
+
+
+@pytest.mark.slow
 def test_a_run_is_counted_once_and_judged_alike_again(baseline: Path) -> None:
     first = night(baseline, 1, 19)
     before = state_path(baseline).read_bytes()
