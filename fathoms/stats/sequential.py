@@ -23,8 +23,8 @@ T nights is at most T / `needed`, for every T. Proof: each product has mean 1, s
 submartingale, and by Doob's inequality the probability that it ever reaches c up to night T is at most its
 mean at T divided by c. With c = 365 / 0.025 that is 2.5 % in the first 365 nights, 5 % in the first 730, and
 so on. Single nights add at most 2 % over all nights together, because their p values, in which equal sums
-count as lower ones (a `draw` of 0), are uniform or larger; so a night with the answers of the baseline is never
-an alarm by itself. The lost answers add at most 0.5 %, which rests on the assumption of `lost_p`.
+count as lower ones (a `draw` of 0), are uniform or larger; so a night with the answers of the baseline is
+never an alarm by itself. The lost answers add at most 0.5 %, which rests on the assumption of `lost_p`.
 """
 
 from __future__ import annotations
