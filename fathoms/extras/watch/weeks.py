@@ -61,15 +61,15 @@ def check(metric: str, run: Run, earlier: Sequence[Run], checks: int) -> Check:
     ids = tuple(one.runs[0] for one in fitting)
     for id, week in zip(ids[1:], weeks[1:], strict=True):
         tonight = [week.get(name, ()) for name in names]
-        earlier = [list(pool[name]) for name in names]
-        found.append(night_p(earlier, tonight, _draw(id, metric)))
+        before = [list(pool[name]) for name in names]
+        found.append(night_p(before, tonight, _draw(id, metric)))
         both = [name for name in week if pool[name]]
         lower = sum(fmean(week[name]) - fmean(pool[name]) for name in both) < 0
         for name, values in week.items():
             pool[name] += values
     so_far, last = evidence(found)[-1], found[-1]
     # where sums are equal, a random number decides the p value, but never an alarm of a single week
-    surely = night_p(earlier, tonight, draw=0)
+    surely = night_p(before, tonight, draw=0)
     alone = surely is not None and surely <= level_alone(len(found), checks)
     skipped = tuple(one.runs[0] for one, fit in zip(scores, fits, strict=True) if not fit)
     return Check(
