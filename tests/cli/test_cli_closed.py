@@ -1,5 +1,5 @@
-"""Every shipped config of a closed API from the shell, over the whole sample corpus, against a server of the
-tests that speaks the vendors' APIs."""
+"""Every shipped config of a closed API from the shell, on questions of the sample corpus, against a server of
+the tests that speaks the vendors' APIs."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ CONFIGS = {
 }
 REFUSED, LIMITED, BROKEN = "text-01", "table-01", "image-01"
 """Questions that the script refuses, limits, and breaks off."""
+ASKED = (REFUSED, LIMITED, BROKEN, "text-04", "multi-01")
 
 
 @pytest.fixture
@@ -112,14 +113,13 @@ def test_the_configs_of_one_vendor_differ_in_the_model_only() -> None:
 
 
 @pytest.mark.parametrize("config", ["claude-sonnet-4", "gpt-4.1", "gemini-2.5-flash"])
-def test_a_shipped_config_on_the_whole_sample_corpus(
+def test_a_shipped_config_on_the_sample_corpus(
     config: str, project: Project, server: Vendors, tmp_path: Path
 ) -> None:
     server.script = script
-    folder = run(project, server, config)
-    known, found = questions(), records(folder)
+    folder = run(project, server, config, only=ASKED)
+    known, found = {name: questions()[name] for name in ASKED}, records(folder)
     assert found.keys() == known.keys()
-    assert len(known) == 50
     texts = {item["question"]: item for item in known.values()}
     for asked in server.asked:
         assert digests(asked.files) == on_disk(texts[asked.text]["files"])

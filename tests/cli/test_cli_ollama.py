@@ -105,6 +105,7 @@ def test_cut_prompts_are_seen_everywhere(paper: Project) -> None:
     assert json.loads(whole.read_text())["counts"]["cut_by_server"] == 0
 
 
+@pytest.mark.long
 def test_a_server_that_stops_in_the_middle(paper: Project, ollama_folder: Path) -> None:
     """The questions after it fail one by one, and are counted as failed."""
     arguments = command("generate.max_tokens=150", "execution={max_attempts: 2, give_up_after: 3}")

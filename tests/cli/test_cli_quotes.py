@@ -31,11 +31,15 @@ WRONG = {
 }
 
 
+@pytest.mark.long
 def test_the_script_makes_what_is_committed() -> None:
     done = subprocess.run(
         [sys.executable, str(SET / "make.py"), "--check"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_question_has_twenty_quotes() -> None:
     assert len(ROWS) == 20
     for row in ROWS:
         assert [quote["id"] for quote in row["quotes"]] == [
@@ -75,6 +79,7 @@ def test_a_scripted_model_that_sees_all_questions(tmp_path: Path) -> None:
         assert [part.kind for part in message.parts] == ["text", "image"] * 8 + ["text"]
 
 
+@pytest.mark.long
 def test_a_small_model_reads_what_is_written_in_pictures(tmp_path: Path, smollm: Embedded) -> None:
     """What it answers is its own; the prompt has every quote. A question with few quotes, because a
     prompt with all twenty takes half a minute."""

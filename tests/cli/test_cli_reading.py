@@ -38,6 +38,7 @@ def reads(pictures: list[bytes], text: str) -> str:
     return "30 April 2024" if "30 April 2024" in text else "I do not know."
 
 
+@pytest.mark.long
 def test_five_readings_of_a_page_that_is_a_picture(tmp_path: Path) -> None:
     """The certificate of the sample's ferry audit, of which a PDF holds only the picture: a model gets its
     date from the picture, from a description, or from OCR, and not from the text of the PDF."""

@@ -180,6 +180,7 @@ def test_a_language_model_that_reranks_is_asked(search: Project, monkeypatch: py
     assert "answer" not in asked
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_matrix_of_retrievers_on_the_sample_prints_one_table(tmp_path: Path) -> None:
     project = Project(tmp_path, cache=None)

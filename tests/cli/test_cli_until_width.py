@@ -21,9 +21,9 @@ from fathoms.scoring.until_width import FIRST, MORE
 from fathoms.stats.betting import mean_of_these
 from tests.support.project import Project
 
-pytestmark = pytest.mark.slow  # processes of their own, and 300 answers
+pytestmark = pytest.mark.slow  # processes of their own
 
-ANSWERS = 300
+ANSWERS = 120
 WIDTH = 0.1
 JUDGED = ("--metric", "faithfulness", "--judge", "judge.yaml")
 
@@ -69,21 +69,21 @@ def looks(total: int) -> Iterator[int]:
 
 
 def test_judging_stops_when_the_interval_is_narrow_and_the_rest_can_be_judged_later(project: Project) -> None:
-    """Of 300 supported claims, so many are judged as the interval of that many ones needs: one call each."""
+    """Of 120 supported claims, so many are judged as the interval of that many ones needs: one call each."""
     weights = np.full(ANSWERS, 1 / ANSWERS)
     ends = {n: mean_of_these(np.ones(n), weights) for n in looks(ANSWERS)}
     count = next(n for n, (low, high) in ends.items() if high - low <= WIDTH)
-    assert FIRST <= count < 80  # more than 220 of 300 calls are saved
+    assert FIRST <= count < 40  # more than 80 of 120 calls are saved
     done = project.fathoms("score", "lamps", *JUDGED, "--until-width", str(WIDTH))
     assert done.returncode == 0, done.stderr
-    assert f"judged {count} of 300 questions, the others not on purpose" in " ".join(done.stdout.split())
-    assert f"wide after {count} of 300 questions; " in done.stderr
+    assert f"judged {count} of {ANSWERS} questions, the others not on purpose" in " ".join(done.stdout.split())
+    assert f"wide after {count} of {ANSWERS} questions; " in done.stderr
     found = summary(project, "lamps")
     assert (found["judging"]["asked"], found["judging"]["unjudged"]) == (count, 0)
     figures = found["metrics"]["faithfulness"]
     low, high = ends[count]
     assert figures["until"] == pytest.approx(
-        {"judged": count, "of": 300, "width": WIDTH, "low": low, "high": high}
+        {"judged": count, "of": ANSWERS, "width": WIDTH, "low": low, "high": high}
     )
     assert (figures["overall"]["value"], figures["overall"]["n"]) == (1.0, count)
     assert (figures["overall"]["low"], figures["overall"]["method"]) == (pytest.approx(low), "betting")
@@ -92,7 +92,7 @@ def test_judging_stops_when_the_interval_is_narrow_and_the_rest_can_be_judged_la
 
     write(project, "others", {n: f"Lamp {n} is red." for n in range(ANSWERS)})
     assert project.fathoms("score", "others", *JUDGED).returncode == 0
-    refused = f"faithfulness of .* was judged for {count} of 300 questions until its interval"
+    refused = f"faithfulness of .* was judged for {count} of {ANSWERS} questions until its interval"
     for arguments in (
         ("compare", "others", "lamps", "--metric", "faithfulness"),
         ("gate", "lamps", "--min", "faithfulness=0.5", "--allow-unchecked-judge"),
@@ -106,7 +106,7 @@ def test_judging_stops_when_the_interval_is_narrow_and_the_rest_can_be_judged_la
     assert summary(project, "lamps")["judging"]["asked"] == 0  # the order is the same
     assert project.fathoms("score", "lamps", *JUDGED).returncode == 0
     found = summary(project, "lamps")
-    assert found["judging"]["asked"] == 300 - count
+    assert found["judging"]["asked"] == ANSWERS - count
     assert "until" not in found["metrics"]["faithfulness"]
 
 
@@ -162,7 +162,7 @@ def test_what_a_narrower_interval_needs_and_costs_is_said(project: Project) -> N
 
 
 def test_categories_weigh_alike_and_a_failed_verdict_widens_the_interval(project: Project) -> None:
-    """A category of 40 among 300, of which the judge supports half: the mean of both is 3/4. The interval
+    """A category of 40 among 120, of which the judge supports half: the mean of both is 3/4. The interval
     holds it; a question without a verdict may be right or wrong."""
     asked = {"lamps": [], "few": []}
     for n in range(ANSWERS):

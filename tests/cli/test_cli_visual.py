@@ -57,6 +57,7 @@ def counted(records: Sequence[Record]) -> dict[str, list[str]]:
     }
 
 
+@pytest.mark.long
 def test_the_sample_corpus_by_text_by_page_images_and_by_both(tmp_path: Path, root: Path) -> None:
     """By configs/visual.yaml, with small pictures, a small model, a scripted model that sees, and so many
     hits that all pages are among them."""

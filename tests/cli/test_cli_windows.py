@@ -57,6 +57,7 @@ def done(project: Project, code: str, typed: str = "") -> str:
     return out
 
 
+@pytest.mark.long
 def test_every_module_is_imported(project: Project) -> None:
     assert int(done(project, IMPORT_ALL)) > 500
 

@@ -86,7 +86,7 @@ def measured(folder: Path, config: Path, *settings: str, **environment: str) -> 
     ("name", "package", "path"),
     [
         ("llamaindex_rag", "llama_index.llms.openai_like", "/answer"),
-        ("haystack_rag", "haystack", "/v1/query"),
+        pytest.param("haystack_rag", "haystack", "/v1/query", marks=pytest.mark.long),
     ],
 )
 def test_both_ways_give_the_same(tmp_path: Path, model: str, name: str, package: str, path: str) -> None:

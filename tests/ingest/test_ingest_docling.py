@@ -288,6 +288,7 @@ def test_remaking_a_document_imports_no_torch() -> None:
     assert subprocess.run([sys.executable, "-W", "error", "-c", code]).returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_this_process_converts_as_the_child_does() -> None:
     needs_docling()

@@ -32,6 +32,7 @@ def kill(pids: list[int]) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_a_killed_process_costs_time_only(tmp_path: Path) -> None:
     paths = [extract(tmp_path, "kestrel", 1, 2, 3), extract(tmp_path, "lumet", 2)]
     killed: list[int] = []
@@ -77,6 +78,7 @@ def test_a_page_that_kills_again_is_lost_and_named(tmp_path: Path) -> None:
     assert again == document
 
 
+@pytest.mark.long
 def test_processes_serve_many_documents(tmp_path: Path) -> None:
     """Of the last one, more pages than are read."""
     paths = [extract(tmp_path, name, 1) for name in ("kestrel", "skarrow")]
@@ -100,6 +102,7 @@ def test_processes_serve_many_documents(tmp_path: Path) -> None:
     assert documents[2].warnings == ("only the first 2 of 3 pages are read (max_pages)",)
 
 
+@pytest.mark.long
 def test_a_document_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     parser = OFFLINE.model_copy(update={"page_timeout": 60, "timeout": 0.5})
     with pytest.raises(DocumentError, match="gave no result within") as caught:
@@ -108,6 +111,7 @@ def test_a_document_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
     assert own_workers() == []
 
 
+@pytest.mark.long
 def test_a_page_that_hangs_again_is_lost_and_does_not_harm_the_next_document(tmp_path: Path) -> None:
     """The processes are stopped, so that the page waits for `page_timeout` without taking CPU time."""
     paths = [extract(tmp_path, "kestrel", 1, 2), extract(tmp_path, "lumet", 2)]
@@ -182,7 +186,7 @@ parse_all(OFFLINE.model_copy(update={"timeout": 20}), [Path(name) for name in sy
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.long), signal.SIGKILL])
 def test_no_process_outlives_its_parent(number: int, tmp_path: Path) -> None:
     hang = damage.write(tmp_path, "laughing-forms")
     command = [sys.executable, "-c", PARENT, str(hang), str(next(SAMPLE.glob("pelnorite*.pdf")))]

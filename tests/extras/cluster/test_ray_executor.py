@@ -94,6 +94,7 @@ class Cluster:
             time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_a_cluster_may_ask_for_a_token(tmp_path: Path) -> None:
     ray = RayCluster(1, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "a" * 64})
     if ray.why_not is not None:
@@ -192,6 +193,7 @@ def test_doctor_tells_how_a_cluster_is(cluster: Cluster, minilm: OnnxEmbedder) -
     assert "no Ray cluster answers at '127.0.0.1:9'" in report["cluster"]["detail"]
 
 
+@pytest.mark.long
 def test_pages_are_labelled_as_on_one_machine(cluster: Cluster) -> None:
     model = {"kind": "scripted", "replies": {"41.5 m tall.": "yes"}, "default": "no"}
     cluster.project.write("judge.yaml", json.dumps({"kind": "llm", "model": model}))
@@ -211,6 +213,7 @@ def test_pages_are_labelled_as_on_one_machine(cluster: Cluster) -> None:
     assert found["ray"]["asked"] > 0
 
 
+@pytest.mark.long
 def test_a_command_that_dies_goes_on_where_it_was_and_a_deadly_document_is_named(cluster: Cluster) -> None:
     cluster.documents(15, reader_nap=0.5)
     command = cluster.start("ray", "deeds.yaml", cache="cache-driver")
