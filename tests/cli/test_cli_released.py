@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow  # processes, models and sockets of their own
 
 COLUMNS = ["Overall", "Text-Only", "Tables", "Images", "Multimodal", "Cross-Document Multimodal"]
 
-# (correctness, hallucination) as printed in FATHOMS-RAG, Table II (all rows: `test_metrics_released_table.py`)
+# (correctness, hallucination) as printed in FATHOMS-RAG, Table II; all: `test_metrics_released_table.py`
 TABLE = {
     "gemma3-1b__LlamaIndex_RAG": ".19 .75 .36 .48 .08 .85 .07 .86 .13 .84 .29 .70",
     "gpt_4_1_openai_api": ".79 .20 .90 .06 .92 .08 .79 .21 .72 .24 .64 .40",

@@ -76,7 +76,8 @@ def test_judging_stops_when_the_interval_is_narrow_and_the_rest_can_be_judged_la
     assert FIRST <= count < 40  # more than 80 of 120 calls are saved
     done = project.fathoms("score", "lamps", *JUDGED, "--until-width", str(WIDTH))
     assert done.returncode == 0, done.stderr
-    assert f"judged {count} of {ANSWERS} questions, the others not on purpose" in " ".join(done.stdout.split())
+    said = " ".join(done.stdout.split())
+    assert f"judged {count} of {ANSWERS} questions, the others not on purpose" in said
     assert f"wide after {count} of {ANSWERS} questions; " in done.stderr
     found = summary(project, "lamps")
     assert (found["judging"]["asked"], found["judging"]["unjudged"]) == (count, 0)

@@ -33,7 +33,8 @@ TEXTS = [f"What is <{number}>?" for number in range(QUESTIONS)]
 
 
 ALWAYS = ("openai-compatible", "http", "judge")
-"""What `make test` takes; the others retry by the same code, and `test_faults_answers.py` has each fault of them."""
+"""What `make test` takes; the others retry by the same code, and `test_faults_answers.py` plays all faults to
+them."""
 
 
 @pytest.fixture(
