@@ -6,7 +6,7 @@ import logging
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,13 +29,17 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", re.I)
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
+_PRINTED = ("cache-damaged", "cache-full", "shared-cache", "cluster-machine")
+
+
 class _Notices(logging.Handler):
-    """Prints warnings of the cache: an entry was damaged, the disk is full, the shared cache fails."""
+    """Prints warnings of the cache and of a cluster: an entry was damaged, the disk is full, the shared cache
+    fails, a machine cannot do the work."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the message of one event, even with `--quiet`: a failing disk must not go unnoticed."""
         facts = getattr(record, "facts", {})
-        if facts.get("event") in ("cache-damaged", "cache-full", "shared-cache"):
+        if facts.get("event") in _PRINTED:
             console.complain(str(facts["message"]))
 
 
@@ -43,28 +47,35 @@ class _Notices(logging.Handler):
 def opened(*, no_cache: bool = False, refresh: bool = False, alone: bool = False) -> Iterator[Cache]:
     """Open the user's cache, or with `no_cache` a temporary one that is deleted at the end.
 
-    With `alone`, the shared cache is not asked. Warnings of the cache are printed. Raises UsageError for
+    With `alone`, the shared cache is not asked. Warnings are printed (`noticed`). Raises UsageError for
     `no_cache` with `refresh`.
     """
     from fathoms.runs.cache import Cache
-    from fathoms.runs.events import LOGGER
 
     if no_cache and refresh:
         raise UsageError(
             "--no-cache stores nothing, and --refresh replaces what is stored: use only one of them"
         )
+    with ExitStack() as stack:
+        stack.enter_context(noticed())
+        folder = None
+        if no_cache:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fathoms-")))
+        yield stack.enter_context(closing(Cache(folder, refresh=refresh, alone=alone or no_cache)))
+
+
+@contextmanager
+def noticed() -> Iterator[None]:
+    """Print warnings of the cache and of a cluster during the block, once where blocks are nested."""
+    from fathoms.runs.events import LOGGER
+
+    if any(isinstance(one, _Notices) for one in LOGGER.handlers):
+        yield
+        return
     notices = _Notices(logging.WARNING)
     LOGGER.addHandler(notices)
     try:
-        if no_cache:
-            with (
-                tempfile.TemporaryDirectory(prefix="fathoms-") as folder,
-                closing(Cache(Path(folder), alone=True)) as cache,
-            ):
-                yield cache
-            return
-        with closing(Cache(refresh=refresh, alone=alone)) as cache:
-            yield cache
+        yield
     finally:
         LOGGER.removeHandler(notices)
 

@@ -80,11 +80,14 @@ def cluster_at(executor: str | None, address: str) -> ExecutionSettings:
 
 @contextmanager
 def cluster(execution: ExecutionSettings) -> Iterator[AnyExecutor | None]:
-    """Give the executor of a cluster, and let go of it at the end; `None` for this machine."""
+    """Give the executor of a cluster, and let go of it at the end; `None` for this machine. Its warnings are
+    printed."""
     if execution.kind == "local":
         yield None
         return
-    with closing(execution.executor(1)) as executor:
+    from fathoms.cli.cache import noticed
+
+    with noticed(), closing(execution.executor(1)) as executor:
         yield executor
 
 

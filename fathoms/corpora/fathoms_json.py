@@ -128,8 +128,11 @@ def written(question: Question) -> dict[str, Any]:
 
 
 def _objects(entries: list[Any], name: str, noun: str, lines: Iterator[int]) -> Iterator[Placed | DataError]:
-    """Yield each object of a list with its place, and a DataError for every entry that is not an object."""
-    for number, row in enumerate(entries, start=1):
+    """Yield each object of a list with its place, and a DataError for every entry that is not an object. The
+    list is empty afterwards, so that a row can be freed as soon as a question is made of it."""
+    entries.reverse()
+    for number in range(1, len(entries) + 1):
+        row = entries.pop()
         if isinstance(row, dict):
             yield f"{name}:{next(lines, 1)}", row
         else:

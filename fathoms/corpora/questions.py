@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -93,30 +94,71 @@ def read_questions(path: Path, named: Mapping[str, str] | None = None) -> Questi
     data = _read(path)  # first, so that a file that is not there is called that, whatever its name ends in
     notes = Notes()
     if path.suffix.lower() in _YAML:
-        found = list(yaml_rows(decode(data, path), str(path), notes))
-        return _question_file(path, _converted(found, path, notes) or [], notes, sha256=_sha256(data))
-    text, guessed = "", None
-    if path.suffix.lower() == workbook.SUFFIX:
-        found = list(row_questions(workbook.workbook_rows(path, notes), str(path), notes, named))
-    else:
-        rows = FORMATS[format_of(path)]
-        text, guessed = _decoded(data, path)
-        if named and rows is not csv_rows:
-            raise UsageError(f"{path}: columns are named for tables, in CSV, TSV or .xlsx")
-        found = list(csv_rows(text, str(path), notes, named) if named else rows(text, str(path), notes))
-    if (released := _converted(found, path, notes)) is not None:
+        tests = yaml_rows(decode(data, path), str(path), notes)
+        converted = _converted(list(_to_first(tests)), tests, path, notes)
+        return _question_file(path, converted or [], notes, sha256=_sha256(data))
+    read, text, guessed = _reader(path, data, named)
+    rows = read(notes)
+    first = list(_to_first(rows))
+    if (released := _converted(first, rows, path, notes)) is not None:
         return _question_file(path, released, notes, sha256=_sha256(data))
+    passed = _Passed()
     try:
-        questions, warnings = questions_of(found)
+        questions, warnings = questions_of(passed.each(chain(first, rows)))
     except QuestionsError:  # now with the places of the answers, which take long to find
+        found = list(read(Notes()))
         questions, warnings = questions_of(found, _answer_places(text, path, found) if text else [])
     warnings = (*([guessed] if guessed else []), *notes.warnings(), *warnings)
-    placed = [row for row in found if not isinstance(row, DataError)]
     if not questions:
         raise DataError(f"{path}: contains no questions")
-    lines = tuple(int(place.rpartition(":")[2]) for place, _ in placed)
-    derived = frozenset(one.id for one, (_, row) in zip(questions, placed, strict=True) if not row.get("id"))
-    return QuestionFile(questions, _sha256(data), warnings, lines, ignored_keys(placed), derived=derived)
+    derived = frozenset(one.id for one, known in zip(questions, passed.has_id, strict=True) if not known)
+    ignored = tuple(sorted(passed.ignored))
+    return QuestionFile(questions, _sha256(data), warnings, tuple(passed.lines), ignored, derived=derived)
+
+
+def _reader(
+    path: Path, data: bytes, named: Mapping[str, str] | None
+) -> tuple[Callable[[Notes], Iterator[Placed | DataError]], str, str | None]:
+    """Return what reads the rows of a file, its text, and a warning where its encoding was guessed; a
+    workbook has no text."""
+    name = str(path)
+    if path.suffix.lower() == workbook.SUFFIX:
+        return lambda notes: row_questions(workbook.workbook_rows(path, notes), name, notes, named), "", None
+    rows = FORMATS[format_of(path)]
+    text, guessed = _decoded(data, path)
+    if named and rows is not csv_rows:
+        raise UsageError(f"{path}: columns are named for tables, in CSV, TSV or .xlsx")
+    if named:
+        return lambda notes: csv_rows(text, name, notes, named), text, guessed
+    return lambda notes: rows(text, name, notes), text, guessed
+
+
+def _to_first(rows: Iterator[Placed | DataError]) -> Iterator[Placed | DataError]:
+    """Yield rows up to the first that could be read."""
+    for row in rows:
+        yield row
+        if not isinstance(row, DataError):
+            return
+
+
+class _Passed:
+    """What is known of the rows of a file after they were read one by one, without the rows themselves: the
+    lines on which those begin that could be read, whether each has an id, and which keys were ignored."""
+
+    def __init__(self) -> None:
+        self.lines: list[int] = []
+        self.has_id: list[bool] = []
+        self.ignored: set[str] = set()
+
+    def each(self, rows: Iterable[Placed | DataError]) -> Iterator[Placed | DataError]:
+        """Yield the same rows."""
+        for row in rows:
+            if not isinstance(row, DataError):
+                place, data = row
+                self.lines.append(int(place.rpartition(":")[2]))
+                self.has_id.append(bool(data.get("id")))
+                self.ignored |= ignored_keys(data)
+            yield row
 
 
 def columns_in(path: Path) -> list[str]:
@@ -176,15 +218,17 @@ def _sha256_of(files: Sequence[Path]) -> str:
     return hashes[0] if len(hashes) == 1 else fingerprint("the parts of a table", hashes)
 
 
-def _converted(found: Sequence[Placed | DataError], path: Path, notes: Notes) -> list[Placed] | None:
+def _converted(
+    first: Sequence[Placed | DataError], others: Iterable[Placed | DataError], path: Path, notes: Notes
+) -> list[Placed] | None:
     """Return the rows of a released format in the keys of `rows`, and note what they have wrong; `None` for
-    rows of our own formats."""
-    first = next((row for row in found if not isinstance(row, DataError)), ("", {}))
-    reader = next((one for one in RELEASED if first[1].keys() >= one.KEYS), None)
+    rows of our own formats. `first` are those up to the first that could be read, which shows the format."""
+    keys = first[-1][1].keys() if first and not isinstance(first[-1], DataError) else set()
+    reader = next((one for one in RELEASED if keys >= one.KEYS), None)
     if reader is None:
         return None
     converted = []
-    for row in found:
+    for row in chain(first, others):
         if isinstance(row, DataError):
             line = re.search(r":(\d+)", str(row).removeprefix(str(path)))
             notes.add(

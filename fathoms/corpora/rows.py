@@ -43,7 +43,7 @@ import json
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Annotated, Any, Literal
 
@@ -252,6 +252,10 @@ class CandidateQuote(Quote):
         return self
 
 
+_NAMES = set(Question.model_fields)
+"""The names of the fields of a question, all of which are given where it is made of a row."""
+
+
 class QuestionRow(BaseModel):
     """One question as written in a file; the module docstring describes the keys."""
 
@@ -360,7 +364,7 @@ def questions_of(
     values of each other row, where they are known; errors then name them. Raises a single QuestionsError that
     lists all invalid rows, or all duplicate ids.
     """
-    checked: list[tuple[str, QuestionRow]] = []
+    checked: list[tuple[str, Question]] = []
     warnings: list[str] = []
     complaints: list[str] = []
     numbers = count()
@@ -375,25 +379,26 @@ def questions_of(
         except DataError as error:
             complaints.append(str(error))
             continue
-        checked.append((place, row))
+        checked.append((place, _question(row)))
         warnings += notes
     if complaints:
         raise QuestionsError(complaints)
-    written = [row.id for _, row in checked if row.id]
-    derived = question_ids([row.category for _, row in checked], written)
-    ids = [row.id or own_id for (_, row), own_id in zip(checked, derived, strict=True)]
-    if repeated := list(repeated_ids(zip([place for place, _ in checked], ids, strict=True))):
+    written = [one.id for _, one in checked if one.id]
+    derived = question_ids([one.category for _, one in checked], written)
+    questions = tuple(
+        one if one.id else _with_shared_names(one.model_copy(update={"id": own_id}))
+        for (_, one), own_id in zip(checked, derived, strict=True)
+    )
+    if repeated := list(
+        repeated_ids((place, one.id) for (place, _), one in zip(checked, questions, strict=True))
+    ):
         raise QuestionsError(repeated)
-    questions = tuple(_question(row, own_id) for (_, row), own_id in zip(checked, ids, strict=True))
     return questions, tuple(warnings)
 
 
-def ignored_keys(rows: Iterable[Placed]) -> tuple[str, ...]:
-    """Return the ignored keys that have a value in any of the rows, sorted."""
-    found = {
-        key for _, data in rows for key, value in data.items() if value is not None and _ignored(key, value)
-    }
-    return tuple(sorted(found))
+def ignored_keys(data: Mapping[str, Any]) -> set[str]:
+    """Return the ignored keys that have a value in a row."""
+    return {key for key, value in data.items() if value is not None and _ignored(key, value)}
 
 
 def _checked(place: str, data: dict[str, Any], places: dict[Key, str]) -> tuple[QuestionRow, list[str]]:
@@ -448,10 +453,11 @@ def _ignored(key: str, value: Any) -> bool:
     return value is None or key in IGNORED or key.startswith("_")
 
 
-def _question(row: QuestionRow, own_id: str) -> Question:
-    """Convert a validated row to a `Question`, the type that the rest of fathoms uses."""
-    return Question(
-        id=own_id,
+def _question(row: QuestionRow) -> Question:
+    """Convert a validated row to a `Question`, the type that the rest of fathoms uses, with an empty id where
+    the row has none."""
+    question = Question(
+        id=row.id or "",
         text=row.question,
         category=row.category,
         files=tuple(row.files),
@@ -470,6 +476,14 @@ def _question(row: QuestionRow, own_id: str) -> Question:
         quotes=tuple(Quote(**quote.model_dump()) for quote in row.quotes),
         metadata=row.metadata,
     )
+    return _with_shared_names(question)
+
+
+def _with_shared_names(question: Question) -> Question:
+    """Return the question, with the set of the names of its fields in common with all others: one of its own
+    takes as much memory as a short question itself."""
+    object.__setattr__(question, "__pydantic_fields_set__", _NAMES)
+    return question
 
 
 def repeated_ids(ids: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -7,6 +7,7 @@ runs used is there once.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -48,11 +49,13 @@ def keep_questions(out: Path, questions: Iterable[Question], derived: Collection
 def text_of(questions: Iterable[Question], derived: Collection[str]) -> str:
     """Return questions as JSON lines. Ids that do not stand in the question file are left out, and are
     derived again when the text is read."""
-    rows = [{"category": one.category, **written(one)} for one in questions]
-    without_derived = [
-        {key: row[key] for key in row if key != "id" or row["id"] not in derived} for row in rows
-    ]
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in without_derived)
+    text = io.StringIO()  # `join` would keep all lines beside the whole
+    for one in questions:
+        row = {"category": one.category, **written(one)}
+        if one.id in derived:
+            row.pop("id", None)
+        text.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return text.getvalue()
 
 
 def questions_of_file(path: Path) -> Questions:

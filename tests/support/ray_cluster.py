@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -37,9 +37,12 @@ that is only slow, on a busy machine, has ten."""
 
 
 class RayCluster:
-    """The cluster, and commands that run beside it. `why_not` says why there is none on this machine."""
+    """The cluster, and commands that run beside it. `why_not` says why there is none on this machine.
+    `imported` are folders from which each of the first machines, the head first, imports before others."""
 
-    def __init__(self, machines: int = 2, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, machines: int = 2, environment: Mapping[str, str] | None = None, imported: Sequence[str] = ()
+    ) -> None:
         self.why_not: str | None = None
         if find_spec("ray") is None:
             self.why_not = "Ray is not installed (fathoms[ray])"
@@ -54,7 +57,7 @@ class RayCluster:
             "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
         }
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.ray_cluster", str(machines)],
+            [sys.executable, "-m", "tests.support.ray_cluster", str(machines), *imported],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -136,8 +139,8 @@ def enter_namespace() -> str | None:
     return None
 
 
-def serve(machines: int) -> None:
-    """Start a cluster of so many machines, and do what is asked."""
+def serve(machines: int, imported: Sequence[str]) -> None:
+    """Start a cluster of so many machines, which import from folders first, and do what is asked."""
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # Ray prints
 
@@ -154,8 +157,12 @@ def serve(machines: int) -> None:
     # nobody reads the logs by Ray, or asks it for more machines
     head = {**options, "include_log_monitor": False, "no_monitor": True}
     head |= {"node_ip_address": "127.0.0.1", "_system_config": _QUICK}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
-    others = [cluster.add_node(**options) for _ in range(1, machines)]
+    paths = [
+        {"env_vars": {"PYTHONPATH": f"{one}{os.pathsep}{ROOT}" if one else str(ROOT)}} for one in imported
+    ]
+    paths += [{}] * (machines - len(paths))
+    cluster = Cluster(initialize_head=True, head_node_args={**head, **paths[0]})
+    others = [cluster.add_node(**options, **paths[number]) for number in range(1, machines)]
     tell(address=cluster.address)
     commands: list[subprocess.Popen[str]] = []
     for line in sys.stdin:
@@ -196,4 +203,4 @@ def serve(machines: int) -> None:
 
 
 if __name__ == "__main__":
-    serve(int(sys.argv[1]))
+    serve(int(sys.argv[1]), sys.argv[2:])

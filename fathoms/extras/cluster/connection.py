@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 from importlib.util import find_spec
 from typing import Any
@@ -12,6 +13,10 @@ from fathoms.errors import MissingExtraError, ServerError
 
 _CONNECT = 10.0
 """Seconds that the head of a cluster has to take a connection."""
+_OTHER_VERSION = re.compile(
+    r"Version mismatch:[^:]*:\s*Ray: (\S+)\s+Python: (\S+)\s[^\n]*\s+Ray: (\S+)\s+Python: (\S+)"
+)
+"""What Ray says of a cluster with another version of Ray or of Python."""
 
 
 def connected(address: str) -> Any:
@@ -42,6 +47,11 @@ def connected(address: str) -> Any:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
     except Exception as error:  # Ray raises ConnectionError, ValueError, RuntimeError and its own
         why = f"({type(error).__name__}: {error})"
+        if (other := other_version(error)) is not None:
+            raise ServerError(
+                f"execution: the Ray cluster at '{address}' has another version: {other}: install the same on"
+                " all machines"
+            ) from error
         if answers:  # Ray does not say that a token was refused
             raise ServerError(
                 f"execution: Ray cannot join what answers at '{address}' {why}: set RAY_AUTH_MODE and"
@@ -52,3 +62,9 @@ def connected(address: str) -> Any:
             " correct 'address'"
         ) from error
     return ray
+
+
+def other_version(error: Exception) -> str | None:
+    """Return the versions of a cluster and of this machine where Ray says that they differ, else `None`."""
+    found = _OTHER_VERSION.search(str(error))
+    return found and "Ray {} with Python {} there, Ray {} with Python {} here".format(*found.groups())

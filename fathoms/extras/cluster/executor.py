@@ -2,7 +2,8 @@
 
 Items are sent to the workers and their outcomes come back, so the machines need no disk in common, and the
 cache has one writer: the process that asks. A worker has one item at a time. When a worker or its machine
-dies, another worker does the item.
+dies, another worker does the item. A machine on which fathoms cannot start, or would make other results, is
+reported once and gets no more work; only where no other is left does the work end.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import logging
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,7 +21,7 @@ from fathoms.errors import ServerError, error_of
 from fathoms.executors import Cluster, OnDone, OnPage, Work
 from fathoms.extras.cluster.connection import connected
 from fathoms.extras.cluster.state import look_at
-from fathoms.extras.cluster.worker import Failed, RayWorker, identity_of
+from fathoms.extras.cluster.worker import Failed, RayWorker, Refused, identity_of
 from fathoms.runs.events import happened
 
 I = TypeVar("I")  # noqa: E741
@@ -49,6 +50,7 @@ class RayExecutor(Cluster):
         self._number = 0
         self._processors = 1
         self._counted = -math.inf
+        self._unfit: dict[str, Refused | str] = {}  # machines by id, with why they get no work
 
     def run(
         self,
@@ -70,7 +72,7 @@ class RayExecutor(Cluster):
         left = len(items)
         try:
             while left:
-                self._hire(ray, left, job)
+                self._hire(ray, left)
                 self._give(job)
                 for at, seconds in self._collect(ray, job):
                     left -= 1
@@ -97,9 +99,33 @@ class RayExecutor(Cluster):
         return state.text
 
     def _count(self, ray: Any) -> None:
-        """Count the processors of the cluster."""
-        self._processors = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        """Count the processors of the machines that get work; raises the error of `_unfit` where none is
+        left."""
+        machines = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+        fit = [node for node in machines if node["NodeID"] not in self._unfit]
+        if machines and not fit:
+            why = list(self._unfit.values())
+            if refused := next((one for one in why if isinstance(one, Refused)), None):
+                raise error_of(*refused)
+            raise ServerError(
+                f"execution: fathoms can start on no machine of the Ray cluster ({why[0]}): install the same"
+                " fathoms on all machines"
+            )
+        self._processors = max(1, int(sum(node["Resources"]["CPU"] for node in fit)))
         self._counted = time.monotonic()
+
+    def _leave_out(self, ray: Any, member: _Member, why: Refused | str) -> None:
+        """Give no more work to the machine of a worker, and say so once."""
+        node = member.node or member.looked_up()
+        if node not in self._unfit:
+            self._unfit[node] = why
+            where = {each["NodeID"]: each["NodeManagerAddress"] for each in ray.nodes()}
+            name = f"the machine {where.get(node, '')} ({node[:6]}) of the Ray cluster"
+            said = why if isinstance(why, str) else why.message.removeprefix("execution: ")
+            mend = "; install the same fathoms on all machines" if isinstance(why, str) else ""
+            message = f"{name} cannot do the work ({said}): it goes on without it{mend}"
+            happened("cluster-machine", level=logging.WARNING, message=message)
+        self._count(ray)
 
     def close(self) -> None:
         """End the workers, and with them their child processes. Those that are idle tidy up first."""
@@ -108,13 +134,12 @@ class RayExecutor(Cluster):
         while self._crew:
             self._crew.pop().end()
 
-    def _hire(self, ray: Any, left: int, job: _Job) -> None:
-        """Start workers until there are as many as items that are left, or as processors on which none has
-        failed to start, so that work goes on without a badly installed machine."""
+    def _hire(self, ray: Any, left: int) -> None:
+        """Start workers until there are as many as items that are left, or as processors."""
         if len(self._crew) < left and time.monotonic() - self._counted > _RECOUNT:
             self._count(ray)
-        while len(self._crew) < min(max(1, self._processors - job.failed_starts), left):
-            self._crew.append(_Member(ray))
+        while len(self._crew) < min(self._processors, left):
+            self._crew.append(_Member(ray, self._unfit))
 
     def _give(self, job: _Job) -> None:
         """Give an item to each worker that has none."""
@@ -137,8 +162,19 @@ class RayExecutor(Cluster):
                 raise  # a mistake in the code of fathoms, with the worker's own traceback
             except ray.exceptions.RayError as error:
                 self._crew.remove(member)
-                job.died(ray, member, error, self._crew)
+                member.end()
+                if at is not None:
+                    job.died(ray, member, at)
+                elif getattr(error, "actor_init_failed", False):
+                    self._leave_out(ray, member, str(error).strip().splitlines()[-1].strip())
             else:
+                if isinstance(answer, Refused):
+                    assert at is not None
+                    self._crew.remove(member)
+                    member.end()
+                    job.waiting.appendleft(at)
+                    self._leave_out(ray, member, answer)
+                    continue
                 member.free(answer)
                 if at is not None:
                     job.ended(at, answer)
@@ -158,7 +194,6 @@ class _Job:
         self.waiting = deque(range(len(items)))
         self.outcomes: dict[int, Any] = {}
         self._deaths: Counter[int] = Counter()
-        self.failed_starts = 0
         self._seen = time.monotonic()
 
     def ended(self, at: int, answer: Any) -> None:
@@ -167,28 +202,9 @@ class _Job:
             raise error_of(*answer)
         self.outcomes[at] = self.work.received(self.items[at], answer)
 
-    def died(self, ray: Any, member: _Member, error: Exception, others: Sequence[_Member]) -> None:
-        """Note that a worker is gone. Its item waits again, and is given up after so many deaths for which no
-        machine is to blame. Workers that cannot start are reported once, and end the work where there are no
-        others."""
-        member.end()
-        at = member.at
-        if at is None:
-            failed = getattr(error, "actor_init_failed", False)
-            self.failed_starts += failed
-            why = str(error).strip().splitlines()[-1].strip()
-            if self.failed_starts >= ATTEMPTS and not others:
-                raise ServerError(
-                    f"execution: no worker of the Ray cluster can start ({why}): install the same fathoms on"
-                    " all machines"
-                ) from None
-            if failed and self.failed_starts == 1:
-                message = (
-                    f"a worker of the Ray cluster cannot start ({why}): the work goes on without it; install"
-                    " the same fathoms on all machines"
-                )
-                happened("cluster-worker", level=logging.WARNING, message=message)
-            return
+    def died(self, ray: Any, member: _Member, at: int) -> None:
+        """Note that a worker died that had an item. It waits again, and is given up after so many deaths for
+        which no machine is to blame."""
         alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
         self._deaths[at] += member.node in alive
         if self._deaths[at] < ATTEMPTS:
@@ -210,11 +226,15 @@ class _Job:
 
 
 class _Member:
-    """A worker of the cluster: it starts, has one item, or is idle. `node` is its machine once it runs."""
+    """A worker of the cluster: it starts, has one item, or is idle. `node` is its machine once it runs, which
+    is none of those `without` which the work is done."""
 
-    def __init__(self, ray: Any) -> None:
+    def __init__(self, ray: Any, without: Collection[str] = ()) -> None:
         self._ray = ray
-        self._actor = ray.remote(num_cpus=1, max_restarts=0)(RayWorker).remote(str(Path.cwd()))
+        options: dict[str, Any] = {"num_cpus": 1, "max_restarts": 0}
+        if without:
+            options["label_selector"] = {"ray.io/node-id": f"!in({','.join(without)})"}
+        self._actor = ray.remote(**options)(RayWorker).remote(str(Path.cwd()))
         self.node: str | None = None
         self.at: int | None = None
         self.since = 0.0
@@ -233,6 +253,11 @@ class _Member:
         work = None if self._job == job.number else job.sent  # it may be large, and is read at each call
         self.reference = self._actor.do.remote(job.number, work, job.identity, item)
         self._job = job.number
+
+    def looked_up(self) -> str:
+        """The id of the machine on which it was to start, which Ray does not say with the error."""
+        address: Mapping[str, str] = self._ray._private.state.actors(self._actor._actor_id.hex())["Address"]
+        return address["NodeID"]
 
     def free(self, answer: Any) -> None:
         """Note that it has answered."""

@@ -25,6 +25,14 @@ class Failed(NamedTuple):
     message: str
 
 
+class Refused(NamedTuple):
+    """An error of fathoms that keeps a machine from doing a work at all, such as another version of a parser:
+    its class and its message."""
+
+    name: str
+    message: str
+
+
 def identity_of(work: Work[Any, Any]) -> dict[str, Any]:
     """All that the outcomes of a work depend on, on this machine."""
     return {"fathoms": __version__, **work.identity()}
@@ -60,6 +68,9 @@ class RayWorker:
         try:
             if work is not None and number != self._number:
                 self._open(number, work, identity)
+        except FathomsError as error:
+            return Refused(type(error).__name__, str(error))
+        try:
             assert self._work is not None
             assert self._pool is not None
             with worker_folder() as folder:

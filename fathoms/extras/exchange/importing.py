@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -115,44 +115,63 @@ class Given:
                 raise UsageError(f"--contexts {self.contexts}: {error}") from error
         return Options(self.loaded_questions, parsed.names, self.contexts, self.first_page, parsed.texts)
 
-    def finish(self, read: Iterable[Imported], data: Path | str) -> int:
+    def finish(self, read: list[Imported], data: Path | str) -> int:
         """Store, score and print imported runs, whose data set is named after a file; ends with 1 if one of
-        them is partial and `partial` does not accept that."""
-        from fathoms.importers import released_means
-
-        runs = [replace(one, name=self.name or one.name, model=self.model or one.model) for one in read]
-        code = self.keep(runs, data if isinstance(data, str) else data.stem)
-        for one in runs:
-            if means := released_means(one.records):
-                shown = ", ".join(f"{key} {mean:.3g} ({n})" for key, (mean, n) in means.items())
+        them is partial and `partial` does not accept that. `read` is empty afterwards, see `keep`."""
+        read[:] = [replace(one, name=self.name or one.name, model=self.model or one.model) for one in read]
+        endings = [_Ending.of(one) for one in read]
+        code = self.keep(read, data if isinstance(data, str) else data.stem)
+        for one in endings:
+            if one.means:
+                shown = ", ".join(f"{key} {mean:.3g} ({n})" for key, (mean, n) in one.means.items())
                 console.say(f"{one.name}: scores in the file, as means over rows: {shown}")
-            found, every = len({record.question.id for record in one.records}), len(one.questions)
             rows = f", and {console.amount(one.left_out, 'row')} without use" if one.left_out else ""
-            missing = (found < every or bool(one.left_out)) and not self.partial
+            missing = (one.found < one.every or bool(one.left_out)) and not self.partial
             if missing:
-                what = "not all questions have an answer" if found < every else "not all rows could be used"
+                all_found = one.found == one.every
+                what = "not all rows could be used" if all_found else "not all questions have an answer"
                 console.complain(f"{what}; --partial accepts that")
                 code = ExitCode.FAILED
             console.say(
-                f"{one.name}: {found} of {console.amount(every, 'question')}{rows}:"
+                f"{one.name}: {one.found} of {console.amount(one.every, 'question')}{rows}:"
                 f" {'PARTIAL' if missing else 'OK'}"
             )
         return code
 
-    def keep(self, imported: Iterable[Imported], data: str) -> int:
-        """Store the runs, score them and print the scores, along with warnings about the files."""
+    def keep(self, imported: list[Imported], data: str) -> int:
+        """Store the runs, score them and print the scores, along with warnings about the files. Each is taken
+        out of the list, so that scoring has the memory that its questions took."""
         from fathoms import scoring
         from fathoms.importers import keep
 
         runs: list[Run] = []
-        for item in imported:
-            for warning in item.warnings:
+        while imported:
+            for warning in imported[0].warnings:
                 console.complain(warning)
-            run = keep(item, data, self.out, self.parsed)
+            run = keep(imported.pop(0), data, self.out, self.parsed)
             scoring.score_run(run)
             runs.append(run)
         results.present(runs, self.out)
         return 0
+
+
+class _Ending(NamedTuple):
+    """What is printed of an imported run after its scores: how many of its questions were found, how many
+    rows were of no use, and the means of released scores with their number."""
+
+    name: str
+    found: int
+    every: int
+    left_out: int
+    means: Mapping[str, tuple[float, int]]
+
+    @classmethod
+    def of(cls, one: Imported) -> _Ending:
+        """Return what is printed of a run."""
+        from fathoms.importers import released_means
+
+        found = len({record.question.id for record in one.records})
+        return cls(one.name, found, len(one.questions), one.left_out, released_means(one.records))
 
 
 _format = partial(command, app, Given)
@@ -270,7 +289,7 @@ def mirage(
     """
     from fathoms.extras.exchange.reading.mirage import read_mirage
 
-    return given.finish(read_mirage(folder), "mirage")
+    return given.finish([*read_mirage(folder)], "mirage")
 
 
 @_format("mmdocrag", *_NAMES)
@@ -395,8 +414,10 @@ def otel(
     """
     from fathoms.extras.exchange.reading.traces.reading import read_chosen
 
-    found = read_chosen(file, since, by, sample, seed, dedupe, _kinds(redact), given.options())
-    return given.finish([found], given.questions or file)
+    kinds = _kinds(redact)
+    return given.finish(
+        [read_chosen(file, since, by, sample, seed, dedupe, kinds, given.options())], given.questions or file
+    )
 
 
 def _kinds(redact: str | None) -> tuple[str, ...]:
