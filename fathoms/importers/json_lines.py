@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -18,6 +19,7 @@ from fathoms.safety.inputs import LARGEST_IMPORT, decode_table, each_line, parse
 
 _Row = TypeVar("_Row", bound=BaseModel)
 _TABLES = (".csv", ".tsv", SUFFIX)
+_LONGEST_PAGE = 10
 _LISTS = ("files", "contexts", "citations", "hits", "rounds", "usage")
 """The columns of a table whose cells may be JSON; a text in any other column may begin with a bracket."""
 
@@ -104,12 +106,23 @@ class JsonRows(Generic[_Row]):
 
 
 def _cell(column: str, text: str, place: str) -> Any:
-    """Return the value of a cell; raises DataError. Contexts that are no list are a single text."""
+    """Return the value of a cell; raises DataError. What is no list is the only item of one, and hits may be
+    places such as `a.pdf:7; b.pdf`, best first."""
     if column not in _LISTS:
         return text
     if text.lstrip().startswith(("[", "{")):
-        return parse_json(text, f"{place}: {column}")
+        found = parse_json(text, f"{place}: {column}")
+        return [found] if isinstance(found, dict) and column != "usage" else found
+    if column == "hits":
+        return [_hit(one.strip()) for one in re.split(r"[;\n]", text) if one.strip()]
     return [text]
+
+
+def _hit(place: str) -> dict[str, Any]:
+    """Return a hit that is written as `NAME:PAGE`, or as the name of a document alone."""
+    document, _, page = place.rpartition(":")
+    is_page = bool(document) and page.isascii() and page.strip().isdigit() and len(page) < _LONGEST_PAGE
+    return {"document": document, "page": int(page)} if is_page else {"document": place}
 
 
 def _parse(data: Any, place: str, kind: type[_Row], needed: str) -> _Row:

@@ -64,7 +64,7 @@ class Row:
         a document were found in `texts`."""
         given = (self.hits or self.parts.hits)(question.id)
         searched = (self.rounds or self.parts.searched)(question.id)
-        hits, rounds, placed = with_places(given, searched, names, texts)
+        hits, rounds, placed, _ = with_places(given, searched, names, texts)
         may_cite = self.answer is not None or self.parts is not NO_PARTS
         record = Record(
             question=question,

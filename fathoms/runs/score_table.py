@@ -473,16 +473,17 @@ class TableMaker:
         self._fill()
 
     def table(self) -> ScoreTable:
-        """Return the table, in the order in which questions were added."""
+        """Return the table, in the order in which questions were added. It has the memory of the columns, so
+        nothing can be added afterwards."""
         import numpy as np
 
         self._add_pending()
         hashes = {
-            name: np.frombuffer(bytes(part), np.uint8).reshape(-1, _HASHES[name])
+            name: np.frombuffer(part, np.uint8).reshape(-1, _HASHES[name])
             for name, part in self._hashes.items()
         }
-        of_questions = {name: np.array(column) for name, column in self._of_questions.items()}
-        columns = {name: np.array(column) for name, column in sorted(self._columns.items())}
+        of_questions = {name: np.asarray(column) for name, column in self._of_questions.items()}
+        columns = {name: np.asarray(column) for name, column in sorted(self._columns.items())}
         categories, documents, errors = (tuple(values) for values in self._listed.values())
         columns = {**of_questions, **columns}
         return ScoreTable(self._ids, hashes, columns, categories, documents, errors, self._compared)

@@ -35,14 +35,14 @@ def service_figures(
         return None
     unmatched = Counter(name for one in said for name in one.unmatched)
     unknown = sum((Counter(one.unknown) for one in said), Counter())
-    placed = sum(one.placed for one in said)
+    placed, nowhere = sum(one.placed for one in said), sum(one.nowhere for one in said)
     versions = Counter(one.version for one in said if one.version is not None)
     return {
         "replies": replies,
         "unmatched": dict(unmatched),
         "unknown": dict(unknown.most_common()),
         "versions": dict(versions),
-        "warnings": list(_warnings(replies, unmatched, unknown, placed, versions, config)),
+        "warnings": list(_warnings(replies, unmatched, unknown, placed, nowhere, versions, config)),
     }
 
 
@@ -51,6 +51,7 @@ def _warnings(
     unmatched: Counter[str],
     unknown: Counter[str],
     placed: int,
+    nowhere: int,
     versions: Counter[str],
     config: Mapping[str, Any],
 ) -> Iterator[str]:
@@ -70,6 +71,11 @@ def _warnings(
             f"{placed} contexts without a document were placed by their texts, which stand in one document of"
             " the data set (as the parser pdfium reads it); texts of fewer than 40 letters and digits are not"
             " looked for"
+        )
+    if nowhere:
+        yield (
+            f"{nowhere} contexts name no document, and what rests on their places is not known: their texts"
+            " stand in no document of the data set, in several, or are shorter than 40 letters and digits"
         )
     if len(versions) > 1:
         listed = ", ".join(f"{_on_one_line(version)} ({count})" for version, count in versions.items())

@@ -991,8 +991,8 @@ class ServiceReply(StoredValue):
 
     `unmatched` are the keys of the configuration whose path (or header) matched nothing in the reply, such as
     `response.contexts`. `unknown` counts the contexts by document, for documents that the data set does not
-    have, and `placed` those without a document whose texts were found in one. `version` is the version of the
-    service, `None` where the configuration does not say where it is.
+    have, `placed` those without a document whose texts were found in one, and `nowhere` those whose texts
+    were not. `version` is that of the service, `None` where the configuration does not say where it is.
     """
 
     unmatched: tuple[str, ...] = ()
@@ -1001,6 +1001,8 @@ class ServiceReply(StoredValue):
     """Number of contexts by document, for documents that the data set does not have."""
     placed: int = 0
     """Number of texts without a document that were found in one document of the data set."""
+    nowhere: int = 0
+    """Number of texts without a document that stand in none of the data set, or in several."""
     version: str | None = None
     """Version of the service; null where it is not known."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -506,3 +507,19 @@ def test_a_right_option_that_is_none_is_said_with_its_line(tmp_path: Path) -> No
     file.write_text("question,options,right\nWhich?,A: red | B: green | A: blue,A\n")
     with pytest.raises(QuestionsError, match=r"q.csv:2: options: two options have the same name"):
         read_questions(file)
+
+
+def test_a_short_question_takes_little_memory(tmp_path: Path) -> None:
+    """100,000 of them stay in memory while answers are imported: less than 1.5 kB each, of about 1.8 kB where
+    each had a set of the names of its fields."""
+    path = tmp_path / "many.jsonl"
+    rows = ({"question": f"How high is tower {at}?", "answers": [str(at)]} for at in range(300))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    read_questions(path)  # completes the classes
+    tracemalloc.start()
+    try:
+        found = read_questions(path)
+        assert tracemalloc.get_traced_memory()[0] / len(found.questions) < 1_500
+    finally:
+        tracemalloc.stop()
+    assert found.questions[299].model_fields_set == set(Question.model_fields)

@@ -16,6 +16,7 @@ from fathoms.importers import keep, read_answers
 from fathoms.runs.run import Run
 from fathoms.scoring import score_run
 from fathoms.types import Citation, Failure, Question, Reply
+from tests.support.table_files import write_cells
 
 QUESTIONS = [
     Question(id="text-only-01", text="What is x?", category="Text-Only", answers=(("4",),)),
@@ -278,6 +279,23 @@ def test_a_table_is_read_as_json_lines_are(tmp_path: Path) -> None:
     assert second.hits
     assert second.hits[0].chunk.text == "five"
     assert f"{path}:2: the key 'score' is ignored" in imported.warnings
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "xlsx"])
+def test_a_table_of_a_spreadsheet_program_is_read_as_json_lines_are(tmp_path: Path, suffix: str) -> None:
+    """A number, a text with a tab, a failed call, and one context that is an object by itself."""
+    rows = [
+        ["id", "answer", "contexts", "error"],
+        ["text-only-01", 4, json.dumps({"text": "It\tis 4.", "document": "a.pdf", "page": 3}), None],
+        ["text-only-02", None, None, "timed out"],
+    ]
+    first, second = read_answers(write_cells(tmp_path / f"mine.{suffix}", rows), QUESTIONS).records
+    assert first.answer
+    assert first.answer.text == "4"
+    assert first.hits
+    (chunk,) = (hit.chunk for hit in first.hits)
+    assert (chunk.text, chunk.document, chunk.pages) == ("It\tis 4.", "a.pdf", (3,))
+    assert (second.answer, second.error) == (None, Failure(kind="Imported", message="timed out"))
 
 
 @pytest.mark.parametrize(

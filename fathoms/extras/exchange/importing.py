@@ -218,6 +218,7 @@ def hits(file: Rows, questions: Questions, given: Given) -> int:
 
     Each row has `id` or `question`, and `hits`: a list of objects with `document`, and optionally `page`,
     `score`, `text`, `bbox` or `boxes`, `rank` and `modality`. `rounds` are those of a retriever with several.
+    In a table, `hits` may also be places such as `a.pdf:7; b.pdf`, best first.
     """
     from fathoms.extras.exchange.reading.hits import read_hits
 

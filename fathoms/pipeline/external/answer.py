@@ -212,9 +212,9 @@ def renamed_in_rounds(rounds: Sequence[Round], named: Callable[[str], str | None
 
 def with_places(
     hits: Sequence[Hit] | None, rounds: Sequence[Round], names: DocumentNames, texts: TextPlaces
-) -> tuple[tuple[Hit, ...] | None, tuple[Round, ...], int]:
+) -> tuple[tuple[Hit, ...] | None, tuple[Round, ...], int, int]:
     """The hits and rounds of an answer, of which those that name no document, or only a key that says nothing
-    of the place, have the places where their texts stand; and how many texts were found."""
+    of the place, have the places where their texts stand; and how many texts were found, and were not."""
     keyless = None if hits is None else renamed(hits, names.without_key)
     return texts.placed(keyless, renamed_in_rounds(rounds, names.without_key))
 

@@ -219,7 +219,7 @@ class Connected:
             async with asyncio.timeout(timeout) as deadline:
                 given, seconds = await (caller or Caller()).calls.make(call, 0, deadline, retries)
             answer = given.answer
-            reported, rounds, placed = await asyncio.to_thread(
+            reported, rounds, *placing = await asyncio.to_thread(
                 with_places, answer.hits(question.id), answer.searched(question.id), self.names, self.texts
             )
             reply = answer.reply(answer.answer, first_token=given.first_token, latency=seconds)
@@ -231,7 +231,7 @@ class Connected:
                 "rounds": renamed_in_rounds(rounds, self._named),
                 "citations": answer.cited(reply.text, reported, self._named),
                 "answer": reply,
-                "service": self._service(given, placed),
+                "service": self._service(given, *placing),
             }
             if given.version is not None:
                 found["fingerprints"] = {**self.fingerprints, "service": fingerprint(given.version)}
@@ -249,7 +249,7 @@ class Connected:
         """The name of a document in the data set, or the name as given where the data set has no such one."""
         return self.names.find(document) or document
 
-    def _service(self, reply: PipelineReply, placed: int) -> ServiceReply | None:
+    def _service(self, reply: PipelineReply, placed: int, nowhere: int) -> ServiceReply | None:
         """What a reply says of the service, and what it lacks; `None` where there is nothing to say."""
         given = (reply.answer.all_contexts or ()) if self.names else ()
         contexts = [one.document for one in given if one.document and self.names.without_key(one.document)]
@@ -257,6 +257,7 @@ class Connected:
             unmatched=tuple(path.name for path in reply.unmatched),
             unknown=Counter(name for name in contexts if self.names.find(name) is None),
             placed=placed,
+            nowhere=nowhere if self.names else 0,
             version=reply.version,
         )
         return None if found == ServiceReply() else found

@@ -82,9 +82,9 @@ class TextPlaces:
 
     def placed(
         self, hits: Sequence[Hit] | None, rounds: Sequence[Round]
-    ) -> tuple[tuple[Hit, ...] | None, tuple[Round, ...], int]:
+    ) -> tuple[tuple[Hit, ...] | None, tuple[Round, ...], int, int]:
         """Return hits and rounds, of which hits without a document have the places where their texts stand,
-        as far as these are found, and how many different texts were found."""
+        as far as these are found, and how many different texts were found, and how many were not."""
         given = [*(hits or ()), *(hit for one in rounds for hit in one.hits)]
         unknown = {hit.chunk.text for hit in given if hit.chunk.document is None}
         found = {text: place for text in unknown if (place := self.find(text)) is not None}
@@ -99,6 +99,7 @@ class TextPlaces:
             None if hits is None else tuple(map(at, hits)),
             tuple(one.model_copy(update={"hits": tuple(map(at, one.hits))}) for one in rounds),
             len(found),
+            len(unknown) - len(found),
         )
 
     def find(self, text: str) -> tuple[str, tuple[int, ...]] | None:

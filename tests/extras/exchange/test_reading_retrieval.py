@@ -15,6 +15,7 @@ from fathoms.errors import DataError
 from fathoms.extras.exchange.reading.hits import read_hits
 from fathoms.extras.exchange.reading.trec import read_trec
 from fathoms.types import Evidence, PageBox, Question
+from tests.support.table_files import write_cells
 
 QUESTIONS = [
     Question(
@@ -31,6 +32,26 @@ def test_an_id_is_one_word_and_says_where_it_is_from(document: str, pages: tuple
     assert len(f"a {made} b".split()) == 3 or not document
     assert place_of(made) == (document, pages)
     assert text_of(word(document)) == document
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv", "xlsx"])
+def test_hits_in_a_table_are_lists_or_places(tmp_path: Path, suffix: str) -> None:
+    rows = [
+        ["id", "hits", "error"],
+        ["q1", "a log.pdf:12; sub/b.pdf;C:x.pdf", None],
+        ["q2", json.dumps([{"document": "b.pdf", "page": 2, "score": 0.5}]), None],
+        ["q3", None, "timed out"],
+    ]
+    first, second, third = read_hits(write_cells(tmp_path / f"hits.{suffix}", rows), QUESTIONS).records
+    assert [(hit.chunk.document, hit.chunk.pages, hit.score) for hit in first.hits or ()] == [
+        ("a log.pdf", (12,), 1.0),
+        ("b.pdf", (), 1 / 2),  # as a question names it
+        ("C:x.pdf", (), 1 / 3),
+    ]
+    assert [(hit.chunk.document, hit.chunk.pages, hit.score) for hit in second.hits or ()] == [
+        ("b.pdf", (2,), 0.5)
+    ]
+    assert (third.hits, third.error and third.error.message) == (None, "timed out")
 
 
 def test_ids_by_hand_and_of_other_tools() -> None:

@@ -157,7 +157,7 @@ def test_contexts_and_citations_get_the_names_of_the_data_set(tmp_path: Path) ->
         ("a.pdf", 2, (1,)),
         ("in/z.pdf", None, (2,)),
     ]
-    assert record.service == ServiceReply(unknown={"in/z.pdf": 1})
+    assert record.service == ServiceReply(unknown={"in/z.pdf": 1}, nowhere=1)  # "bare" is too short
 
 
 def test_nothing_is_stored_where_there_is_nothing_to_say(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@
 A row names its question by `id`, or by `question`, the text of the question; `files` then tells questions
 with the same text apart, as it stands in their file. `hits` of null means that the
 search failed; `error` then gives the reason. `rounds` are the rounds of a retriever that searches several
-times: `[{"query": ..., "hits": [...], "calls": 2}]`.
+times: `[{"query": ..., "hits": [...], "calls": 2}]`. A table in CSV, TSV or .xlsx has the same keys as
+columns; the hits of a row are such a list, or places such as `varn.pdf:3; log.pdf`, best first, and an empty
+cell is a failed search.
 
 | key of a hit | value | default |
 |---|---|---|
