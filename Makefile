@@ -30,7 +30,7 @@ test: $(VENV)/.test
 test-fast: $(VENV)/.test
 	$(BIN)/python $(TESTS) -m "not slow and not long"
 
-# Runs the long simulations and benchmarks, the properties with twenty times the examples, `make core` and
+# Runs the long simulations and benchmarks, the properties with fifty times the examples, `make core` and
 # `make lowest`.
 slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m long -o faulthandler_timeout=3600

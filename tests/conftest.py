@@ -28,7 +28,7 @@ from tests.support.ollama_server import NoServerError, OllamaServer, set_up
 from tests.support.project import Project, write_project
 
 gc.disable()  # until the tests are collected: nothing of what they import becomes free
-settings.register_profile("fathoms", deadline=None, max_examples=50)  # nothing here is a test of speed
+settings.register_profile("fathoms", deadline=None, max_examples=20)  # nothing here is a test of speed
 settings.register_profile("thorough", deadline=None, max_examples=1000)  # for `make slow`
 settings.load_profile("fathoms")
 # threads of torch that wait sleep, because the processes of the tests share the cores

@@ -20,7 +20,7 @@ from fathoms.report.change import change
 from fathoms.report.html import payload
 from fathoms.report.leaderboard import leaderboard
 from fathoms.runs.run import Run
-from tests.support.project import Project, write_pdf
+from tests.support.project import Project, copy_project, write_pdf
 
 CONFIG = """\
 name: night
@@ -42,7 +42,7 @@ def questions(*names: str, ids: bool) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.fixture(params=[True, False], ids=["with-ids", "without-ids"])
+@pytest.fixture(scope="module", params=[True, False], ids=["with-ids", "without-ids"])
 def ids(request: pytest.FixtureRequest) -> bool:
     """Whether the question file has ids."""
     return bool(request.param)
@@ -52,15 +52,14 @@ with_ids = pytest.mark.parametrize("ids", [True], indirect=True)
 """For what does not depend on the names that questions without ids get."""
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: bool) -> Project:
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, ids: bool) -> Project:
     """A run of 15 questions, of which one has a wrong gold answer, and a saved baseline of it; then the
     corrected set, and a run of it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "pdfs").mkdir()
-    write_pdf(tmp_path / "pdfs" / "a.pdf", ["It is seven, they say."])
-    made = Project(tmp_path)
+    path = tmp_path_factory.mktemp("versions")
+    (path / "pdfs").mkdir()
+    write_pdf(path / "pdfs" / "a.pdf", ["It is seven, they say."])
+    made = Project(path)
     text = questions(*(f"t{number}" for number in range(10)), ids=ids)
     tables = questions(*(f"u{number}" for number in range(5)), ids=ids)
     text[3]["answers"] = [["eight"]]
@@ -70,13 +69,23 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: bool) -> Proje
     made.write(
         "v2.json", json.dumps({"Text": [new[0], *text[:2], new[1], *text[2:], new[2]], "Tabular": tables})
     )
-    for version in ("v1", "v2"):
-        (tmp_path / "questions.json").write_text((tmp_path / f"{version}.json").read_text())
-        made.write("night.yaml", CONFIG)
-        assert main(["run", "night.yaml"]) == 0
-        if version == "v1":
-            assert main(["gate", "night", "--save-baseline", "baseline.json"]) == 0
+    made.write("night.yaml", CONFIG)
+    for version, commands in (
+        ("v1", (["run", "night.yaml"], ["gate", "night", "--save-baseline", "baseline.json"])),
+        ("v2", (["run", "night.yaml"],)),
+    ):
+        made.write("questions.json", (path / f"{version}.json").read_text())
+        for command in commands:
+            assert made.fathoms(*command).returncode == 0
     return made
+
+
+@pytest.fixture
+def project(ran: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A copy of it, as the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    return copy_project(ran, tmp_path)
 
 
 def json_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@ acknowledged, and a repair."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from fathoms.cli import main
-from tests.support.project import Project, write_pdf
+from tests.support.project import Project, copy_project, write_pdf
 
 CONFIG = """\
 name: night
@@ -26,15 +27,14 @@ LOST = ("number 04", "number 05", "number 07", "number 09", "number 11")
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+@pytest.fixture(scope="module")
+def four_nights(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Fifteen questions, of which three are always wrong and one is in every second night, and a baseline of
     four nights."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
-    (tmp_path / "pdfs").mkdir()
-    write_pdf(tmp_path / "pdfs" / "a.pdf", ["It is seven, they say."])
-    project = Project(tmp_path)
+    path = tmp_path_factory.mktemp("nights")
+    (path / "pdfs").mkdir()
+    write_pdf(path / "pdfs" / "a.pdf", ["It is seven, they say."])
+    project = Project(path)
     rows = [
         {
             "id": f"q{number:02}",
@@ -46,10 +46,21 @@ def nights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     ]
     project.write("questions.json", json.dumps({"Numbers": rows}))
     project.write("night.yaml", CONFIG)
-    for number in range(4):
-        run(*(["number 12"] if number == 1 else []))
-    assert main(["gate", "night", "night~1", "night~2", "night~3", "--save-baseline", "baseline.json"]) == 0
+    with contextlib.chdir(path), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FATHOMS_CACHE_DIR", str(path / "cache"))
+        for number in range(4):
+            run(*(["number 12"] if number == 1 else []))
+        before = [f"night~{number}" for number in range(1, 4)]
+        assert main(["gate", "night", *before, "--save-baseline", "baseline.json"]) == 0
     return project
+
+
+@pytest.fixture
+def nights(four_nights: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A copy of them, as the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
+    return copy_project(four_nights, tmp_path)
 
 
 def run(*wrong: str, fails: int = 0, default: str = "It is seven.") -> None:

@@ -19,6 +19,12 @@ from tests.golden.outputs import (
 )
 
 MOST = 40
+ALIKE = (
+    *("settings-closed-book", "settings-oracle", "distractors-gold", "distractors-distractors"),
+    *("injected-injected", "matrix-one", "promptfoo-echo", "qwen3_llm_only-annotator-1"),
+    *("qwen_72b_cag-annotator-1", "other", "hybrid", "oracle"),
+)
+"""Runs that have a run like them beside them; what a sweep of them prints is compared below."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +46,9 @@ def test_some_runs_are_shown_and_scored_as_ever(name: str, place: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name in ALIKE else ()) for name in names()]
+)
 def test_outputs_of_a_run(name: str, place: Path) -> None:
     check(name, outputs(name, place))
 

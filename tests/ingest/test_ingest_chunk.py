@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -88,7 +88,6 @@ def test_the_default_is_the_papers() -> None:
 words = st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=12)
 
 
-@settings(max_examples=50)
 @given(st.lists(words, max_size=80), st.integers(16, 60), st.integers(0, 15))
 def test_chunks_are_short_enough_and_stand_in_the_page(found: list[str], size: int, overlap: int) -> None:
     text = " ".join(found)
@@ -97,7 +96,6 @@ def test_chunks_are_short_enough_and_stand_in_the_page(found: list[str], size: i
     assert all(chunk.text in text for chunk in chunks)
 
 
-@settings(max_examples=50)
 @given(st.lists(words, max_size=80), st.integers(16, 60))
 def test_chunks_without_overlap_hold_everything_once(found: list[str], size: int) -> None:
     chunks = SentenceChunker(size=size, overlap=0, unit="characters").chunk(document(" ".join(found)))

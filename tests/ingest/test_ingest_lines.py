@@ -1,6 +1,6 @@
 """What the text of a PDF says: joined words and lines, forms and notes, and fonts that PDFium leaves out.
 
-Each PDF is made here, of one class each, and read by the parsers as a run reads it.
+Each PDF is made here, of one class each, and read by the parsers in this process.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fathoms.text.joining import join_lines
 from fathoms.types import Document, Element, Page
 from tests.support import damage
 
-pytestmark = pytest.mark.slow  # each file is read in a process of its own
+pytestmark = pytest.mark.slow  # PDFs are written and read
 
 PARSERS: dict[str, Callable[..., PdfParser]] = {"pdfium": Pdfium, "pymupdf": PyMuPDF}
 CJK = b"<</Type/Font/Subtype/Type0/BaseFont/%s/Encoding/%s/DescendantFonts[%d 0 R]>>"
@@ -116,7 +116,7 @@ def read(path: Path, data: bytes, kind: str, **options: object) -> Document:
     """Write a file and read it."""
     file = path / "made.pdf"
     file.write_bytes(data)
-    return parse_in_child(PARSERS[kind](**options), file)
+    return PARSERS[kind](**options).parse(file)
 
 
 def test_hyphens_at_line_ends_join_lower_case_letters(kind: str, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_left_out_fonts_are_said_and_read_by_the_second_parser(tmp_path: Path) -
         " fonts that are not in the file",
     )
     if find_spec("pymupdf"):
-        document = read(tmp_path, data, "pdfium")
+        document = parse_in_child(Pdfium(), tmp_path / "made.pdf")
         assert all(line in document.pages[0].text for line in JAPANESE), "vertical text joins"
         assert document.warnings[0].startswith("page 1 read by PyMuPDF, because PDFium leaves text out")
 

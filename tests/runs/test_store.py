@@ -126,7 +126,7 @@ def test_prompts_share_the_texts_of_their_hits(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     hits=st.lists(st.text("ab", max_size=4), max_size=4),
     context=st.lists(st.integers(0, 4), max_size=5),
@@ -220,7 +220,7 @@ def test_half_a_line_is_not_an_answer_and_spoils_no_other(tmp_path: Path, keep: 
     assert [r.question.id for r in run.records.all()] == ["q1", "q2"]
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(max_size=600))
 def test_any_text_survives(tmp_path: Path, text: str) -> None:
     run = make(tmp_path)

@@ -228,7 +228,7 @@ FILES: dict[str, tuple[Callable[[], bytes], set[str]]] = {
 
 def time_limit(name: str) -> int:
     """Seconds to read one of the files: few where that may take too long, and many where it may not."""
-    return 3 if "timeout" in FILES[name][1] else 60
+    return 1 if "timeout" in FILES[name][1] else 60
 
 
 def write(folder: Path, name: str) -> Path:

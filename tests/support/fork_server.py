@@ -175,7 +175,7 @@ def _compute_once() -> None:
     from fathoms.report.radar import FORMATS, Chart, save
 
     read_grammar()
-    Linear().check()
+    Linear().classify(["I do not know the height.", "It is 41.5 m tall."])
     chart = Chart("A", "B", ("Overall", "C"), ("D",), ((0.5, 1.0),))
     with tempfile.TemporaryDirectory() as folder:  # loads the fonts
         save(chart, Path(folder, "radar"), tuple(FORMATS))

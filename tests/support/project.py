@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -124,6 +125,12 @@ def write_project(folder: Path) -> Project:
     made.write("questions.json", json.dumps(QUESTIONS))
     made.write("tiny.yaml", CONFIG)
     return made
+
+
+def copy_project(made: Project, folder: Path) -> Project:
+    """A project with its runs and its cache in another folder, for a test that changes them."""
+    shutil.copytree(made.path, folder, dirs_exist_ok=True)
+    return Project(folder, made.cache)
 
 
 ONE_PAGE = "one-page.pdf"

@@ -296,7 +296,7 @@ print(codes.count(0))
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "writers"), [("file", 32), ("s3", 8), pytest.param("s3", 32, marks=pytest.mark.long)]
+    ("kind", "writers"), [("file", 8), ("s3", 4), pytest.param("s3", 32, marks=pytest.mark.long)]
 )
 def test_many_writers_at_once_lose_nothing(
     kind: str, writers: int, s3: Faults, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
