@@ -59,6 +59,7 @@ def test_tokens_are_counted_as_the_server_counts_them(smollm: Embedded) -> None:
         assert model.count_tokens(messages) == reply.usage.prompt_tokens
 
 
+@pytest.mark.long
 def test_the_same_prompt_gives_the_same_reply_whatever_came_before(smollm: Embedded) -> None:
     first = ask(smollm, "How far is station 3?", FACTS)
     ask(smollm, "How far is station 7?", FACTS)
@@ -193,7 +194,9 @@ def test_identity_is_of_the_weights_not_of_their_name(smollm: Embedded) -> None:
         assert smollm.model_copy(update=change).identity() != smollm.identity()
 
 
-@pytest.mark.parametrize("ending", ["sys.exit(7)", "raise KeyboardInterrupt"])
+@pytest.mark.parametrize(
+    "ending", ["sys.exit(7)", pytest.param("raise KeyboardInterrupt", marks=pytest.mark.long)]
+)
 def test_it_is_quiet_and_ends_with_the_process(smollm: Embedded, ending: str) -> None:
     program = (
         "import asyncio, sys\n"
@@ -265,6 +268,7 @@ def in_child(smollm: Embedded) -> Embedded:
     return smollm.model_copy(update={"process": "child"})
 
 
+@pytest.mark.long
 def test_a_child_says_the_same(smollm: Embedded) -> None:
     child = in_child(smollm)
     assert child.identity() == smollm.identity()
@@ -299,7 +303,10 @@ def test_damaged_weights_in_a_child(smollm: Embedded, tmp_path: Path, size: int)
         Embedded(model=str(path), process="child").check()
 
 
-@pytest.mark.parametrize("ending", ["sys.exit(7)", "os.kill(os.getpid(), signal.SIGKILL)"])
+@pytest.mark.parametrize(
+    "ending",
+    [pytest.param("sys.exit(7)", marks=pytest.mark.long), "os.kill(os.getpid(), signal.SIGKILL)"],
+)
 def test_a_child_ends_with_its_parent(smollm: Embedded, ending: str) -> None:
     program = (
         "import os, signal, sys\n"

@@ -102,6 +102,7 @@ print(name)
 """
 
 
+@pytest.mark.long  # `test_rooms.py` reads the imports
 @pytest.mark.parametrize("extra", list(hooks.extras()))
 def test_each_extra_is_imported_without_the_others(extra: str, root: Path, tmp_path: Path) -> None:
     kept = {path.name for path in (root / "fathoms").iterdir()} - {"extras", "__pycache__"}
