@@ -22,7 +22,7 @@ MOST = 40
 ALIKE = (
     *("settings-closed-book", "settings-oracle", "distractors-gold", "distractors-distractors"),
     *("injected-injected", "matrix-one", "promptfoo-echo", "qwen3_llm_only-annotator-1"),
-    *("qwen_72b_cag-annotator-1", "other", "hybrid", "oracle"),
+    *("qwen_72b_cag-annotator-1", "other", "hybrid", "oracle", "bm25", "whole-document", "matrix-words"),
 )
 """Runs that have a run like them beside them; what a sweep of them prints is compared below."""
 
