@@ -178,9 +178,8 @@ def evidence_why(check: SequenceCheck) -> str:
     evidence = f"evidence {check.evidence:,.1f} after {nights}"
     why = {
         "evidence": f"{evidence}, and {check.needed:,.0f} is an alarm",
-        "night": f"its loss is an alarm by itself ({evidence})",
-        "lost": f"so many of the baseline's right answers were lost that this is an alarm by itself"
-        f" ({evidence})",
+        "night": f"the loss of this run alone is large enough for an alarm ({evidence})",
+        "lost": f"this run alone lost enough of the baseline's right answers for an alarm ({evidence})",
     }[check.alarm_by or "evidence"]
     alone = f"; this run alone would be {check.alone}" * (check.alone not in (None, "FAIL"))
     return f"alarm with {plain(check.alarm)}: {why}{alone}"
@@ -207,18 +206,17 @@ def check_rows(check: GateCheck, decides: bool) -> Iterator[list[str | Text]]:
 def meaning(found: Gated) -> str:
     """Explain how to read the table."""
     turned = " and ".join(found.reversed)
-    verb = "has its sign" if len(found.reversed) == 1 else "have their signs"
-    sign = f"; {turned} {verb} reversed: negative is worse" if turned else ""
+    sign = f"; for {turned}, the sign is reversed, so that negative is always worse" if turned else ""
     of_classifier = {"hallucination", "abstention"} & set(found.reversed)
     judge = f", abstentions classified by {found.judge}" if of_classifier else ""
     holm = f", after Holm over the {len(found.checks)} checks" if len(found.checks) > 1 else ""
-    fails = f"FAIL takes p < {found.level:g}, by the most certain test of a check{holm}"
+    fails = f"a check is FAIL if p is below {found.level:g} in its most certain test{holm}"
     if found.sequence:
         from fathoms.stats.sequential import BUDGET, YEAR
 
         fails = (
-            f"FAIL takes the evidence of all nights or a night that is an alarm by itself: a false alarm"
-            f" within {YEAR} nights has a probability of at most {percent(BUDGET)}"
+            "a check is FAIL if the evidence of all nights together, or the loss of one night, is large"
+            f" enough; the probability of a false alarm within {YEAR} nights is at most {percent(BUDGET)}"
         )
     return (
         f"profile {found.profile}{judge}; change is run minus baseline{sign}; low and high are one-sided"

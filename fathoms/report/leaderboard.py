@@ -12,6 +12,7 @@ from typing import Literal
 
 from fathoms.compare.pairing import difference
 from fathoms.errors import DataError
+from fathoms.runs.order import times_apart
 from fathoms.runs.run import QuestionMean, Run
 from fathoms.text.amounts import bracket, figure
 from fathoms.types.run.figures import Means, MeanScores
@@ -236,12 +237,16 @@ def interval_note(run: Run, profile: str) -> str | None:
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:
-    """Return a distinct label for each run: its name, followed by the model, or by the run id if names and
-    models are both the same."""
+    """Return a distinct label for each run: its name, followed by the model, or by the time of the run if
+    names and models are both the same: `night (27 Nov)`, or `night (13:28)` if they are of one day."""
     names = [run.name for run in runs]
     pairs = [(run.name, run.summary.model) for run in runs]
+    alike: dict[tuple[str, str | None], list[str]] = {}
+    for run, pair in zip(runs, pairs, strict=True):
+        alike.setdefault(pair, []).append(run.original_id)
+    times = {pair: dict(zip(ids, times_apart(ids), strict=True)) for pair, ids in alike.items()}
     labels = []
     for run, pair in zip(runs, pairs, strict=True):
-        more = run.original_id if pairs.count(pair) > 1 else run.summary.model
+        more = times[pair][run.original_id] if pairs.count(pair) > 1 else run.summary.model
         labels.append(f"{run.name} ({more})" if more and names.count(run.name) > 1 else run.name)
     return labels

@@ -271,9 +271,11 @@ def answer_metrics(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
     for name, found in repeat.metrics.items():
         if name not in SPENDING and _reaches(name, most):
             parts = [f"{part} {_number(value)}" for part, value in found.get("parts", {}).items()]
-            reasons = [f"{key}: {reason(value)}" for key, value in found.get("why", {}).items()]
+            why = dict(found.get("why", {}))
+            lacks = why.pop("lacks", None)
+            value = f"does not apply: it needs {lacks}" if lacks else _number(found.get("value"))
+            reasons = [f"{key}: {reason(one)}" for key, one in why.items()]
             details = "; ".join([", ".join(parts), *reasons]).removeprefix("; ")
-            value = _number(found.get("value"))
             yield name, f"{value} ({details})" if details else value
 
 

@@ -26,6 +26,7 @@ from fathoms.report.sections import evidence_sections, reviews, sections
 from fathoms.report.stage_times import times_section
 from fathoms.report.text import plain, shorten
 from fathoms.report.worst import Miss, first_messages, worst_questions
+from fathoms.runs.order import creation_time
 from fathoms.runs.run import Run
 from fathoms.text.amounts import dollars, duration, figure, with_sign
 
@@ -270,7 +271,8 @@ def failures(run: Run, profile: str) -> list[RenderableType]:
 def change_line(run: Run, previous: Run, profile: str) -> Text:
     """Describe the change since an earlier run in one sentence."""
     found = change(run, previous, profile)
-    start = f"Change since {plain(found.previous)}: "
+    made = creation_time(found.previous)
+    start = f"Change since {plain(found.previous if made == '-' else f'{previous.name} of {made}')}: "
     if found.obstacle:
         return Text(f"{start}not comparable, {found.obstacle}")
     deltas = (found.correctness, found.hallucination)

@@ -114,6 +114,22 @@ def creation_time(id: str) -> str:
         return "-"
 
 
+def times_apart(ids: Sequence[str]) -> list[str]:
+    """Return the shortest text that tells runs with one name apart: the time of day in UTC, the day, or both,
+    such as `13:28`, `13:28:05`, `27 Nov` or `27 Nov 13:28`; the ids where no time does."""
+    try:
+        times = [datetime.strptime(id[:15], "%Y%m%dT%H%M%S") for id in ids]
+    except ValueError:
+        return list(ids)
+    day = "" if len({time.date() for time in times}) == 1 else "%d %b"
+    day += " %Y" * (len({time.year for time in times}) > 1)
+    for form in (day, f"{day} %H:%M", f"{day} %H:%M:%S"):
+        texts = [time.strftime(form).strip() for time in times]
+        if len(set(texts)) == len(ids):
+            return texts
+    return list(ids)
+
+
 def run_name(id: str) -> str:
     """The name in a run's id, without time and fingerprint."""
     match = RUN_NAME.match(id)

@@ -152,7 +152,7 @@ def test_labels_tell_runs_apart(small_run, run_of):
     again = run_of({**run.summary_json, "run": "20260103T000000000Z_small_0a1b2c3d"})
     assert run_labels([run, small_run(name="n")]) == ["small", "n"]
     assert run_labels([run, other]) == ["small (a-model)", "small (other)"]
-    assert run_labels([run, again]) == [f"small ({run.original_id})", f"small ({again.original_id})"]
+    assert run_labels([run, again, other]) == ["small (02 Jan)", "small (03 Jan)", "small (other)"]
 
 
 def test_the_json_shape_is_exact_and_unrounded(small_run):

@@ -171,7 +171,7 @@ def test_the_change_to_the_last_run(small_run, run_of):
     text = " ".join(render(summary_panel(run, fewer)))
     assert "not comparable, it asked other questions (3 the same; 4 here, 3 there)" in text
     assert "hallucination -" not in text
-    assert f"Change since {before.original_id}: not comparable" in text
+    assert "Change since small of 02 Jan 03:04: not comparable" in text
     unscored = small_run(profiles={})
     assert "it has no scores under the profile 'paper'" in " ".join(render(summary_panel(run, unscored)))
 

@@ -236,7 +236,7 @@ function metricTable(caption, metrics) {
   const pairs = (values) =>
     listed(
       Object.entries(values ?? {}).map(([name, value]) => [
-        said(name, 40),
+        said(name === 'lacks' ? 'needs' : name, 40),
         ': ',
         said(typeof value === 'string' ? value : JSON.stringify(value), 600),
       ]),
