@@ -40,8 +40,8 @@ Scoring = Annotated[
     str | None,
     typer.Option(
         "--scoring",
-        help="An earlier scoring, by its question file, the beginning of the file's sha256, or `own`:"
-        " RUN@NAME.",
+        help="Show an earlier scoring, named by its question file, by the beginning of that file's sha256, or"
+        " as `own`; as RUN@NAME does.",
     ),
 ]
 

@@ -524,7 +524,15 @@ def _check_call(
         raise UsageError(f"--alpha {alpha}: expected a chance above 0 and below 0.5, such as 0.025")
     listed = [run.runs[0] for run in runs] + list(baseline.runs)
     if twice := [name for name in dict.fromkeys(listed) if listed.count(name) > 1]:
-        raise UsageError(f"{twice[0]} is named twice: name each run and each baseline only once")
+        raise twice_named(twice[0])
+
+
+def twice_named(run: str) -> UsageError:
+    """The error for a run that is in its own baseline, or is named twice among the runs or the baseline."""
+    return UsageError(
+        f"{run} is named twice, or is in its own baseline: make a new run ('fathoms run'), or name another"
+        " baseline"
+    )
 
 
 def _check_cache(scores: QuestionScores) -> None:

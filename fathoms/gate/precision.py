@@ -72,10 +72,10 @@ def margin_lines(questions: Sequence[Question], gate: GateSettings | None) -> li
             least, where = alone, f" in the smallest category ({name}, {sizes[name]})"
     shown = math.ceil(least * 1000) / 1000
     lines = [
-        f"With {sum(sizes.values())} answerable questions, the smallest margin with which an unchanged"
-        f" pipeline passes 'fathoms gate' in {percent(POWER)} of the nights is {shown:.3f}{where}, if"
-        f" {percent(RIGHT)} of its answers are right, two runs differ in {percent(DIFFERENT)} of the"
-        f" questions, and the baseline has {RUNS} runs."
+        f"With {sum(sizes.values())} answerable questions, 'fathoms gate' needs a margin of"
+        f" {shown:.3f}{where} to pass an unchanged pipeline in {percent(POWER)} of the nights. This assumes"
+        f" that {percent(RIGHT)} of the answers are right, that two runs differ in {percent(DIFFERENT)} of the"
+        f" questions, and that the baseline has {RUNS} runs."
     ]
     if settings.margin < least:
         often = "is smaller: the gate will often say UNDECIDED although nothing has changed."

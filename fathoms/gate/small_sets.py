@@ -25,7 +25,7 @@ from fathoms.compare.question_scores import (
     scores_like,
 )
 from fathoms.errors import DataError, StoreError, UsageError
-from fathoms.gate.against_baseline import Gated, LossCheck, comparable, require_sound, values_of
+from fathoms.gate.against_baseline import Gated, LossCheck, comparable, require_sound, twice_named, values_of
 from fathoms.gate.limits import Limit, LimitCheck
 from fathoms.paths import write_atomic
 from fathoms.safety.inputs import parse_json, read_text
@@ -62,7 +62,7 @@ def judge_small(
     """Judge a run by the right answers of the baseline that it lost. Raises UsageError or DataError where a
     verdict would be meaningless. Failed calls of the run are no error but a limit (`failed_calls`)."""
     if run.runs[0] in baseline.runs:
-        raise UsageError(f"{run.runs[0]} is named twice: name each run and each baseline only once")
+        raise twice_named(run.runs[0])
     require_sound(baseline, allowed)
     pairs = comparable([run], baseline, metrics, allowed_changes, allow_unchecked=allow_unchecked)
     (run,), baseline = pairs.runs, pairs.baseline

@@ -40,7 +40,7 @@ def short_comparison(found: Comparison, labels: Mapping[str, str]) -> Iterator[R
         if changed:
             yield Text(f"changed: {few(list(changed))}")
     yield from (note(one) for one in found.notes)
-    holm = f"p after Holm over {len(found.tests)} tests; " if len(found.tests) > 1 else ""
+    holm = f"p is corrected for {len(found.tests)} tests (Holm); " if len(found.tests) > 1 else ""
     yield note(f"{holm}95 % intervals, for other questions on the same documents; more: --all")
 
 
@@ -54,14 +54,14 @@ def short_test(test: Tested, start: str) -> Phrases:
 
 
 def better(test: Tested, first: str, other: str) -> Phrases:
-    """Count the questions on which each run is better, and say which differences the test finds, or that
+    """Count the questions on which each run is better, and say which differences the test can show, or that
     there are too few questions to find any."""
-    counts = f"{first} better on {test.losses}, {other} on {test.wins}, equal on {test.ties}"
+    counts = f"{first} is better on {test.losses}, {other} on {test.wins}, equal on {test.ties}"
     if test.detectable is None:
         if test.p_holm < ALPHA:
             return Phrases(counts, indent="  ")
         return Phrases(f"{counts};", "too few questions to show a difference", indent="  ")
-    return Phrases(f"{counts};", f"finds differences from {figure(test.detectable)} on", indent="  ")
+    return Phrases(f"{counts};", f"can show differences of {figure(test.detectable)} or more", indent="  ")
 
 
 def few(names: Sequence[str]) -> str:
@@ -90,7 +90,7 @@ def comparison_panel(found: Comparison) -> list[RenderableType]:
     parts += [note(plain(one)) for one in found.notes]
     count = len(found.tests)
     several = (
-        f"p after Holm is over the {count} tests above, for other documents by themselves"
+        f"p after Holm is corrected for the {count} tests above; those for other documents have their own"
         if count > 1
         else "one test, no correction"
     )
@@ -161,7 +161,7 @@ def tested_parts(test: Tested, letter: str) -> Iterator[RenderableType]:
         yield Text(f"for other documents: not known ({test.no_other_documents})")
     yield Text(f"{letter} wins {test.wins}, loses {test.losses}, ties {test.ties}")
     if test.left_out:
-        yield note(f"not counted, {test.metric} does not apply on both sides: {listed(test.left_out)}")
+        yield note(f"not counted, because {test.metric} does not apply in both runs: {listed(test.left_out)}")
     if test.flips:
         flips = [f"{flip.question} {figure(flip.first)} to {figure(flip.second)}" for flip in test.flips]
         yield note(f"differ: {listed(flips)}")

@@ -2,7 +2,7 @@
 
     demo: correctness 0.19 (50 questions, 1 failed), $0.42, 3 min: OK
     search: retrieval only (50 questions, 0 failed), $0.00, 3 s: OK
-    faith: correctness 0.40 (50 questions, 0 failed, 12 not judged as a whole), $0.42, 3 min: PARTIAL
+    faith: correctness 0.40 (50 questions, 0 failed, 12 judged only in part), $0.42, 3 min: PARTIAL
     down: no answers (50 questions, 50 failed: could not reach 127.0.0.1:8000), cost not known, 3 min: FAILED
     login: correctness 0.00 (50 questions, 0 failed, 50 pages of HTML), $0.42, 3 min: OK
     broken: correctness 0.40 (15 questions, 5 failed: HTTP 500), $0.42, 3 min: FAILED
@@ -11,7 +11,7 @@
 
 The last word is `OK`, `FAILED` (the command failed, or more questions failed than allowed), `STOPPED` (the
 budget was used up), `INTERRUPTED` (by a signal) or `PARTIAL` (questions were left out because documents or
-answers are missing, or more answers than may fail are not judged as a whole).
+answers are missing, or more answers than may fail are judged only in part).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Ending:
         if self.retrieval_only:
             score = "retrieval only"
         unread = f", not read: {plain(some_of(self.unread, 3))}" if self.unread else ""
-        unjudged = f", {self.unjudged} not judged as a whole" if self.unjudged else ""
+        unjudged = f", {self.unjudged} judged only in part" if self.unjudged else ""
         replies = "".join(f", {plain(what)}" for what in self.replies)
         parts = [
             f"{score} ({self._questions}, {self.failed} failed{self._why}{replies}{unjudged}{unread})",
@@ -101,7 +101,7 @@ class Ending:
             if self.left_out
             else "",
             f"documents were not read: {plain(some_of(self.unread))}" if self.unread else "",
-            amount_of(self.unjudged, "answers are not judged as a whole") if self.unjudged else "",
+            amount_of(self.unjudged, "answers are judged only in part") if self.unjudged else "",
         ]
         return "; ".join(filter(None, parts)) or self.line
 

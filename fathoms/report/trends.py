@@ -297,7 +297,7 @@ def _night(run: Run, found: Run, metric: str) -> Night:
     elif (
         found.summary.judges_labels and found.summary.judging and (unjudged := found.summary.judging.unjudged)
     ):
-        why = f"{unjudged} of {found.summary.counts.answered} answers are not judged as a whole"
+        why = f"{unjudged} of {found.summary.counts.answered} answers are judged only in part"
     counts = found.summary.counts
     return Night(
         run=run.id,

@@ -238,7 +238,7 @@ def _judging_warnings(verdicts: RunVerdicts, unjudged: int, unlabelled: int, ans
         unread = any(one.label == UNPARSED and one.why != CUT for one in verdicts.verdicts)
         can_ask = (failed or unread) and not verdicts.judge.keeps_claims
         again = "; 'fathoms score' asks again for what failed or could not be read" if can_ask else ""
-        yield f"{unjudged} of {answers} answers are not judged as a whole{why}{again}"
+        yield f"{unjudged} of {answers} answers are judged only in part{why}{again}"
     if unlabelled:
         yield (
             f"{unlabelled} of {answers} answers have no abstention label, because the judge gave no"

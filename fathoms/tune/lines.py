@@ -112,7 +112,8 @@ def _names(standings: Sequence[Standing], short_names: Mapping[str, str]) -> str
     """The names of candidates, at most a few of them."""
     named = [short_names[one.candidate.name] for one in standings[:_MOST_NAMES]]
     more = len(standings) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    *first, last = [*named, f"{more} more"] if more else named
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def table(result: Result) -> tuple[list[str], list[list[str]]]:

@@ -154,6 +154,7 @@ ELSEWHERE = {
         "test_questions_facts.py"
     ),
     "fathoms run live.yaml --limit 15": "test_metrics_without_gold.py, with other questions",
+    "fathoms score live --metric without-gold": "test_metrics_without_gold.py",
     "fathoms score live --metric without-gold --judge judge.yaml": "test_metrics_without_gold.py",
     "fathoms score tower --metric faithfulness --judge judge.yaml --until-width 0.05": (
         "test_cli_until_width.py, with another width"

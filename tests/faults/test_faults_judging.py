@@ -189,8 +189,8 @@ def test_a_sick_judge_makes_a_run_partial(
         code = main(["run", "judged.yaml"])
         told = capsys.readouterr()
         assert (code, told.out.splitlines()[-1].rpartition(" ")[2]) == (1, "PARTIAL"), told.out + told.err
-        assert "(4 questions, 0 failed, 1 not judged as a whole)" in told.out.splitlines()[-1]
-        assert "1 of 4 answers are not judged as a whole" in told.err
+        assert "(4 questions, 0 failed, 1 judged only in part)" in told.out.splitlines()[-1]
+        assert "1 of 4 answers are judged only in part" in told.err
         assert main(["score", "latest"]) == 1
         assert main(["score", "latest", "--fail-on-error", "25%"]) == 0
         server.rules.clear()

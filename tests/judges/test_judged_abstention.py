@@ -160,7 +160,7 @@ def test_no_gate_passes_on_labels_that_are_missing(
     assert capfd.readouterr().out.count(f"{metric} of") == 2
     assert main(["trends", "judged", "--metric", metric, "--json"]) == 0
     nights = json.loads(capfd.readouterr().out)["nights"]
-    assert [night["why"] for night in nights] == ["1 of 6 answers are not judged as a whole"] * 2
+    assert [night["why"] for night in nights] == ["1 of 6 answers are judged only in part"] * 2
 
 
 def test_a_judge_is_needed(project: Project, capfd: pytest.CaptureFixture[str]) -> None:

@@ -70,7 +70,7 @@ def test_what_a_partial_run_lacks() -> None:
     end = Ending("demo", "PARTIAL", 20, 20, 0, 2, left_out=3, unread=("a.pdf",), unjudged=4)
     assert end.missing == (
         "3 of 13 questions were left out because documents or answers are missing; documents were not read:"
-        " a.pdf; 4 answers are not judged as a whole"
+        " a.pdf; 4 answers are judged only in part"
     )
 
 

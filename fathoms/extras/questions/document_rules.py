@@ -20,7 +20,7 @@ _ALIKE = 0.8
 """How similar a file name must be to be suggested: higher than the default for words, since file names often
 differ only in a number, a date or a version."""
 
-_COMMON = "the funnel leaves it out, and longer phrases miss right answers"
+_COMMON = "the funnel does not count such questions; a longer phrase would miss answers in other words"
 FEW_PAGES = 4
 """With fewer pages than this, `common_answer` is not checked: an answer would be on most pages by chance."""
 MOST_CITED = 10
@@ -89,7 +89,7 @@ def _instead(subject: Subject, question: Question, names: tuple[str, ...], phras
     for evidence in question.evidence:
         text = pages[evidence.document].get(evidence.page or 0)
         if text is not None and not text.strip():
-            return f"page {evidence.page} of '{evidence.document}' has no text: a scan?"
+            return f"page {evidence.page} of '{evidence.document}' has no text: is it a scan?"
     if isinstance(phrase, str) and "|" in phrase:
         return "if these are several wordings, put ' | ' between them (in JSON, list them as answers)"
     near = nearest(subject.texts.fold(phrase), pages) if isinstance(phrase, str) else None
@@ -97,7 +97,7 @@ def _instead(subject: Subject, question: Question, names: tuple[str, ...], phras
         return "nothing there fits it: is it in a picture, computed, or worded differently?"
     if near is None:
         return "no similar text was found: is it in a picture, computed, or worded differently?"
-    return f"nearest is '{_as_phrase(near.text)}' (page {near.page} of '{near.document}')"
+    return f"the most similar text is '{_as_phrase(near.text)}' (page {near.page} of '{near.document}')"
 
 
 def _as_phrase(text: str) -> str:
@@ -132,7 +132,7 @@ def quote_absent(subject: Subject) -> Iterator[Found]:
             if (evidence.page in pages_with_quote) if evidence.page else pages_with_quote:
                 continue
             near = nearest(subject.texts.fold(evidence.quote), {evidence.document: pages})
-            hint = f"; nearest is '{near.text}' (page {near.page})" if near else ""
+            hint = f"; the most similar text is '{near.text}' (page {near.page})" if near else ""
             where = f"page {evidence.page} of " if evidence.page else ""
             message = f"the quote is not in {where}'{evidence.document}' as parsed{hint}"
             yield Found(message, number, ("evidence", index, "quote"))

@@ -51,8 +51,9 @@ def watch(
     read = hooks.provided("traces")
     if read is None:
         raise UsageError("'fathoms watch' needs fathoms/extras/exchange, which reads traces: install it too")
-    job.judge.check()
-    job.embed.check()
+    if not dry_run:  # which calls nothing, so that it needs neither a key nor weights
+        job.judge.check()
+        job.embed.check()
     file = job.newest(config.parent)
     how = (job.since, job.by, job.sample, job.seed, job.dedupe, job.redact)
     imported: Imported = read(file, *how)

@@ -112,7 +112,7 @@ def test_questions_are_mended_in_chromium(project: Project, path: Path, browser:
         page.locator("#field-answers-0").fill("4.15")
         page.keyboard.press("Control+Enter")
         page.wait_for_selector(".complaint")
-        assert "nearest is '41.5'" in page.locator(".complaint").inner_text()
+        assert "the most similar text is '41.5'" in page.locator(".complaint").inner_text()
         assert page.evaluate("document.activeElement.id") == "field-answers-0"
         page.keyboard.press("Control+A")
         page.keyboard.type("41.5")

@@ -14,7 +14,7 @@ from fathoms.extras.questions.making.drafts import Check, Draft
 from fathoms.types import Evidence, GoldNumber, Question
 from tests.extras.questions.editing import decide, editing, mend, row, write_set
 
-NEAR = "'4.15' is not in 'varn.pdf' as parsed; nearest is '41.5' (page 1 of 'varn.pdf')"
+NEAR = "'4.15' is not in 'varn.pdf' as parsed; the most similar text is '41.5' (page 1 of 'varn.pdf')"
 
 
 @pytest.fixture

@@ -33,6 +33,17 @@ def test_the_worst_questions_become_drafts(project: Project) -> None:
     path = Path(project.path, "set.json")
     write_drafts(path, [Draft(question=Question(id="own", text="Mine?", category="A"))])
     before = path.read_text()
+    done = project.fathoms("questions", "add", "live", "--to", "new.json", "--no-page")
+    assert done.returncode == 0, done.stderr
+    assert "new.json: 3 drafts of" in done.stdout
+    assert [one.question.text for one in read_drafts(project.path / "new.json")] == [
+        "Failed?",
+        "Wrong?",
+        "Half?",
+    ]
+    done = project.fathoms("questions", "edit", "new.json", "--summary")
+    assert done.returncode == 0, done.stderr
+    assert not Path(project.path, "new.json").exists()
     add = ("questions", "add", "live", "--to", "set.json", "--no-page")
     done = project.fathoms(*add, "--failed", "2")
     assert done.returncode == 0, done.stderr
@@ -49,7 +60,7 @@ def test_the_worst_questions_become_drafts(project: Project) -> None:
     assert (evidence.document, evidence.page, evidence.quote) == ("a.pdf", 3, "It is red.")
 
 
-def test_a_set_that_does_not_exist_is_refused(project: Project) -> None:
-    done = project.fathoms("questions", "add", "live", "--to", "none.json", "--no-page")
+def test_a_set_that_cannot_be_written_is_refused(project: Project) -> None:
+    done = project.fathoms("questions", "add", "live", "--to", "none/set.json", "--no-page")
     assert done.returncode == 2
-    assert "none.json does not exist: 'fathoms questions init'" in " ".join(done.stderr.split())
+    assert "none/set.json cannot be started: name a file in .json" in " ".join(done.stderr.split())

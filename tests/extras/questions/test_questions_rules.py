@@ -126,7 +126,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "phrase-absent": (
         {"answers": [["hollin sed cooperative"]], "evidence": []},
         "'hollin sed cooperative' is not in 'varn.pdf' as parsed;"
-        " nearest is 'hollin seed cooperative' (page 2 of 'varn.pdf')",
+        " the most similar text is 'hollin seed cooperative' (page 2 of 'varn.pdf')",
     ),
     "phrase-elsewhere": (
         {"answers": [["painted green"]]},
@@ -134,12 +134,13 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "quote-absent": (
         {"evidence": [{"document": "varn.pdf", "page": 1, "quote": "41.5 metres tall"}]},
-        "the quote is not in page 1 of 'varn.pdf' as parsed; nearest is '41.5 m tall.' (page 1)",
+        "the quote is not in page 1 of 'varn.pdf' as parsed; the most similar text is"
+        " '41.5 m tall.' (page 1)",
     ),
     "common-answer": (
         {"files": ["lune.pdf"], "answers": [["is"], ["took"], ["17 crowns"]], "evidence": []},
         "an answer is found in 2 of 2 other documents, 'is' in 1:"
-        " the funnel leaves it out, and longer phrases miss right answers",
+        " the funnel does not count such questions; a longer phrase would miss answers in other words",
     ),
 }
 
@@ -175,7 +176,7 @@ def test_a_page_without_text_is_named(tmp_path: Path) -> None:
         (
             "phrase-absent",
             1,
-            "'zyx' is not in 'lune.pdf' as parsed; page 3 of 'lune.pdf' has no text: a scan?",
+            "'zyx' is not in 'lune.pdf' as parsed; page 3 of 'lune.pdf' has no text: is it a scan?",
         )
     ]
 
@@ -282,7 +283,7 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
             "common-answer",
             1,
             "an answer is found in 3 of 4 other pages, '1' in 3:"
-            " the funnel leaves it out, and longer phrases miss right answers",
+            " the funnel does not count such questions; a longer phrase would miss answers in other words",
         )
     ]
     assert checked(tmp_path, {**row, "answers": "1 gate"}, pages=pages).findings == ()
@@ -291,7 +292,7 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
 def test_where_no_gold_page_is_named_an_answer_stands_not_on_most_pages(tmp_path: Path) -> None:
     pages = {"varn.pdf": ("a gate", "a door", "a roof", "no wall")}
     row = {"question": "Which?", "files": ["varn.pdf"], "answers": "a"}
-    told_why = "the funnel leaves it out, and longer phrases miss right answers"
+    told_why = "the funnel does not count such questions; a longer phrase would miss answers in other words"
     message = f"an answer is found in 3 of 4 pages, 'a' in 3: {told_why}"
     assert findings(checked(tmp_path, row, pages=pages)) == [("common-answer", 1, message)]
     assert findings(checked(tmp_path, {**row, "files": []}, pages=pages)) == [("common-answer", 1, message)]
@@ -340,7 +341,7 @@ def test_few_questions(tmp_path: Path) -> None:
     (finding,) = checked(tmp_path, *rows[:10], ignore=[]).findings
     assert finding.message == (  # Blaker: .2224 to .7776 for 5 of 10
         "'Uncategorised' has 10 answerable questions: the 95 % interval of its mean can be 56 points wide;"
-        " 15 make it 50"
+        " with 15 at most 50"
     )
 
 

@@ -68,9 +68,14 @@ def test_three_weeks(project: Project) -> None:
         model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": MODEL}
         project.write("week.yaml", yaml.safe_dump({**CONFIG, "judge": {"kind": "llm", "model": model}}))
         week(project.path / "week.jsonl", 1)
-        ahead = project.fathoms("watch", "week.yaml", "--dry-run")
-        assert ahead.returncode == 0, ahead.stderr
-        assert "60 answers to judge: about 60 calls" in " ".join(ahead.stdout.split())
+        planned = project.fathoms("watch", "week.yaml", "--dry-run")
+        assert planned.returncode == 0, planned.stderr
+        assert "60 answers to judge: about 60 calls" in " ".join(planned.stdout.split())
+        closed = {"kind": "llm", "model": {"kind": "openai", "model": "gpt-5-mini", "max_tokens": 400}}
+        project.write("closed.yaml", yaml.safe_dump({**CONFIG, "judge": closed}))
+        planned = project.fathoms("watch", "closed.yaml", "--dry-run")  # without a key
+        assert planned.returncode == 0, planned.stderr
+        assert "60 answers to judge: about 60 calls" in " ".join(planned.stdout.split())
         assert not (project.path / "runs").exists()
         assert not server.bodies(CHAT)
         first = project.fathoms("watch", "week.yaml")

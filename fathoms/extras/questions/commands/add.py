@@ -34,7 +34,9 @@ def add(
             autocompletion=completion.run_names,
         ),
     ],
-    to: Annotated[Path, typer.Option("--to", help="The question file to add to.", show_default=False)],
+    to: Annotated[
+        Path, typer.Option("--to", help="The question file to add to, or a new one.", show_default=False)
+    ],
     failed: Annotated[int, typer.Option("--failed", min=1, help="How many of the worst questions.")] = 20,
     metric: Annotated[
         list[str] | None,
@@ -56,24 +58,28 @@ def add(
 
     Failed calls come first, then the lowest scores. Each draft has the question, the retrieved passages with
     their pages, the answer and the scores. It has no gold answer, and is no part of the set until a person
-    gives it one on the page of `fathoms questions edit`, which is opened.
+    gives it one on the page of `fathoms questions edit`, which is opened. A set that does not exist yet is
+    written when the first draft is accepted.
     """
     from fathoms.corpora import read_questions
+    from fathoms.corpora.writing import DUMPERS
     from fathoms.extras.questions.making.drafts import read_drafts, write_drafts
     from fathoms.runs.run import Run
 
-    if not to.is_file():
+    is_new = not to.exists()
+    if is_new and (to.suffix.lower() not in DUMPERS or not to.parent.is_dir()):
         raise UsageError(
-            f"{to} does not exist: 'fathoms questions init' or 'fathoms build' makes a question set"
+            f"{to} cannot be started: name a file in {', '.join(DUMPERS)} in a folder that exists"
         )
-    known = {one.id for one in read_questions(to).questions}
+    known = set() if is_new else {one.id for one in read_questions(to).questions}
     found = Run.open(run, out)
     drafts = [draft for draft in _worst(found, metric or ()) if draft.question.id not in known][:failed]
     if not drafts:
         raise UsageError(f"{found.id} has no question that failed, or all of them are in {to}")
     new = {draft.question.id for draft in drafts}
     write_drafts(to, [*(one for one in read_drafts(to) if one.question.id not in new), *drafts])
-    console.say(f"{to}: {console.amount(len(drafts), 'draft')} of {found.id}")
+    new_set = " for a new set, which is written when one is accepted" if is_new else ""
+    console.say(f"{to}: {console.amount(len(drafts), 'draft')} of {found.id}{new_set}")
     if not page:
         return ExitCode.OK
     from fathoms.extras.questions.commands.edit import edit
