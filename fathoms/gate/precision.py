@@ -74,8 +74,8 @@ def margin_lines(questions: Sequence[Question], gate: GateSettings | None) -> li
     lines = [
         f"With {sum(sizes.values())} answerable questions, 'fathoms gate' needs a margin of"
         f" {shown:.3f}{where} to pass an unchanged pipeline in {percent(POWER)} of the nights. This assumes"
-        f" that {percent(RIGHT)} of the answers are right, that two runs differ in {percent(DIFFERENT)} of the"
-        f" questions, and that the baseline has {RUNS} runs."
+        f" that {percent(RIGHT)} of the answers are right, that two runs differ in {percent(DIFFERENT)} of"
+        f" the questions, and that the baseline has {RUNS} runs."
     ]
     if settings.margin < least:
         often = "is smaller: the gate will often say UNDECIDED although nothing has changed."

@@ -90,7 +90,7 @@ def comparison_panel(found: Comparison) -> list[RenderableType]:
     parts += [note(plain(one)) for one in found.notes]
     count = len(found.tests)
     several = (
-        f"p after Holm is corrected for the {count} tests above; those for other documents have their own"
+        f"p after Holm is corrected for the {count} tests above, p for other documents separately"
         if count > 1
         else "one test, no correction"
     )
