@@ -32,7 +32,8 @@ _PART_END = re.compile(r"(?<=[-._/:])(?=\w)")
 _COUNT = r"( \(\d+\))?"
 """The number of questions behind a figure."""
 _FIGURE = re.compile(
-    rf"[-+<$]*[\d.,/]+[ \w.%]{{0,20}}(\([^()]*\))?|(\d\d \w{{3}} )?\d{{1,2}}:\d\d|-|n/a|\[[^]]*\]{_COUNT}|[-+.\d ]*{_COUNT}"
+    r"(\d\d \w{3} )?\d{1,2}:\d\d|"  # a time, also with its day
+    rf"[-+<$]*[\d.,/]+[ \w.%]{{0,20}}(\([^()]*\))?|-|n/a|\[[^]]*\]{_COUNT}|[-+.\d ]*{_COUNT}"
 )
 _INTERVAL = re.compile(rf" \[[^]]*\]{_COUNT}$")
 
