@@ -57,7 +57,7 @@ PATTERNS = {
     # both pages of a question of two hops
     r"The ((?:[A-Z][a-z]+ ){3}engine), known.*?built by the (Omel\d+ works)"
     r".*The \2 stand beside the (Tuna\d+ river).*the builders of the \1\?": r"the \3",
-    r"known as ([a-z ]+)\?\nAnswer: (Omel\d+ works)\n\nWrite the gold": (
+    r"known as ([a-z ]+)\?\nAnswer: (Omel\d+ works)\nWrite the gold": (
         r'{"short": "\2", "long": "The \2 built it.", "phrases": [["\2"]]}'
     ),
     r"from what you know": "I do not know. Confidence: 0.1",
@@ -65,7 +65,7 @@ PATTERNS = {
     r"The ((?:[A-Z][a-z]+ ){3}engine), known.*Does this page hold.*that the \1 was built by\?": "yes",
     r"The (Omel\d+ works) stand beside.*Does this page hold.*that the \1 stand beside\?": "yes",
     r"Does this page hold": "no",
-    r"known as ([a-z ]+)\?\n\nChange this": (
+    r"known as ([a-z ]+)\?\nChange this": (
         r'{"question": "Who built the engine that is known as \1 zorblatt?", "detail": "known as \1",'
         r' "replacement": "known as \1 zorblatt"}'
     ),

@@ -11,7 +11,7 @@ from typing import Any
 ASKED = "What follows the words"
 PATTERNS = {
     # the first three long words of the passage that stand beside one another
-    r"\nPassage:\n\n.*?\b([a-z]{4,}) ([a-z]{4,}) ([a-z]{4,})\b.*\n\nWrite one question": (
+    r"\nPassage:\n\n.*?\b([a-z]{4,}) ([a-z]{4,}) ([a-z]{4,})\b.*\nWrite one question": (
         r'{"worth": "yes", "question": "What follows the words \1 \2 here?", "answer": "\3",'
         r' "quote": "\1 \2 \3"}'
     ),
@@ -19,7 +19,7 @@ PATTERNS = {
     r"\[(\d+)\] Page [^[]*?\b([A-Za-z]+ [A-Za-z]+)\s([A-Za-z]+)\b.*Which of these passages"
     r".*What follows the words \2 here": r'{"answers": [{"passage": \1, "answer": "\3"}]}',
     r"Which of these passages": '{"answers": []}',
-    r"the words ([A-Za-z]+ [A-Za-z]+) here\?\nAnswer: ([A-Za-z]+)\n\nWrite the gold": (
+    r"the words ([A-Za-z]+ [A-Za-z]+) here\?\nAnswer: ([A-Za-z]+)\nWrite the gold": (
         r'{"short": "\2", "long": "The words \1 are followed by \2.", "phrases": [["\2"]]}'
     ),
     r"Answer the question from what you know": "I do not know. Confidence: 0.1",
@@ -28,7 +28,7 @@ PATTERNS = {
     ),
     r"significant in the evidence": '{"reason": "", "verdict": "yes"}',
     r"([A-Za-z]+ [A-Za-z]+)\s.*Does this page hold.*What follows the words \1 here": "yes",
-    r"Question: What follows the words ([A-Za-z]+) ([A-Za-z]+) here\?\n\nChange this": (
+    r"Question: What follows the words ([A-Za-z]+) ([A-Za-z]+) here\?\nChange this": (
         r'{"question": "What follows the words \1 zorblatt here?", "detail": "\2", "replacement": "zorblatt"}'
     ),
 }

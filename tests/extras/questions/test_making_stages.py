@@ -15,7 +15,7 @@ from fathoms.extras.questions.drafting import plain_prompt
 from fathoms.extras.questions.making import answers, clarity, filters, labels, single, unanswerable
 from fathoms.extras.questions.making.asking import Asker, Journal
 from fathoms.extras.questions.making.balance import balanced, coverage, question_type, shortage
-from fathoms.extras.questions.making.components import Component, components
+from fathoms.extras.questions.making.components import Component, components, opening
 from fathoms.extras.questions.making.drafts import Draft
 from fathoms.extras.questions.making.interleaved import interleaved
 from fathoms.extras.questions.making.languages import in_language, language_of
@@ -124,6 +124,29 @@ def test_rules_drop_drafts_with_the_reason(cache: Cache, said: tuple[str, str], 
     made = draft(cache, said)
     assert made.failed is not None
     assert made.failed.name == failed
+
+
+def test_what_stands_before_the_last_blank_line_is_the_same_for_all_requests_about_a_component(
+    cache: Cache,
+) -> None:
+    """It is the component, which an embedded model evaluates once (`cache_prompt: context`)."""
+    for request in ("Write.\n\nReply.", "Change.\n\n\nWrite.", "Write."):
+        text = asker(cache).about(component(), request).messages[0].text
+        assert text.rpartition("\n\n")[0] + "\n\n" == opening(component())
+
+
+@pytest.mark.parametrize(
+    ("settings", "pages"),
+    [
+        ({"model": {"kind": "embedded"}}, 3),
+        ({"model": {"kind": "scripted"}}, 10),
+        ({"model": {"kind": "scripted"}, "judge": {"kind": "embedded"}}, 3),
+        ({"model": {"kind": "embedded"}, "judge": {"kind": "scripted"}}, 10),
+        ({"model": {"kind": "embedded"}, "clarity": {"top": 7}}, 7),
+    ],
+)
+def test_an_embedded_judge_is_shown_fewer_pages(settings: dict[str, object], pages: int) -> None:
+    assert Recipe.model_validate(settings).pages_judged == pages
 
 
 def test_a_quote_with_a_slip_gets_the_words_of_the_page() -> None:

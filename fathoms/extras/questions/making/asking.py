@@ -3,6 +3,7 @@ stage."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -165,8 +166,10 @@ class Asker:
         return found
 
     def about(self, component: Component, request: str, form: Form | None = None) -> Prompt:
-        """Return the prompt that asks `request` about a component, which is shown first."""
-        return self.showing(component, opening(component) + request, form)
+        """Return the prompt that asks `request` about a component, which is shown first. The request loses its
+        blank lines, because `cache_prompt: context` reuses what stands before the last one: so a model evaluates
+        the component once for all that it is asked about it in a row."""
+        return self.showing(component, opening(component) + _BLANK.sub("\n", request), form)
 
     def shows(self, component: Component) -> bool:
         """Whether the models are shown the picture of a component."""
@@ -199,5 +202,6 @@ def texts_in(reply: str, *keys: str) -> tuple[str, ...] | None:
     return found if all(found) else None
 
 
+_BLANK = re.compile(r"\n{2,}")
 TEXT = {"type": "string"}
 """The schema of a text."""

@@ -67,7 +67,7 @@ def read_corpus(
             "these documents have nothing that a question could be about:"
             f" {_reasons(found, {**unread, **doubtful, **left_out})}"
         )
-    searches = Searches(built.index, recipe.clarity.retrievers, recipe.clarity.top)
+    searches = Searches(built.index, recipe.clarity.retrievers, recipe.pages_judged)
     return Corpus({one.id: one for one in built.documents}, unread, left_out, doubtful, found, searches)
 
 

@@ -65,7 +65,7 @@ def planned(
     single = max(lacking.get(1, 0), math.ceil(without * spare))
     drafted = min(math.ceil(single * spare / PASSING), single * recipe.drafts.most, len(components))
     pages = len({(one.document, one.page) for one in components})
-    found = min(pages, recipe.clarity.top * len(recipe.clarity.retrievers))
+    found = min(pages, recipe.pages_judged * len(recipe.clarity.retrievers))
     graph = min(len(components), recipe.graph.most or len(components)) if several else 0
     hops = max(lacking, default=1)
     tried = several * spare / PASSING

@@ -50,8 +50,9 @@ class ClarityStage(Settings):
     )
     """Retrievers of different kinds that search the whole corpus. They find chunks, and several may
     stand on one page."""
-    top: int = Field(default=10, ge=1, le=100)
-    """How many pages are judged of each retriever."""
+    top: int | None = Field(default=None, ge=1, le=100)
+    """How many pages are judged of each retriever. If not given, 10, and 3 if the judge is an embedded model,
+    which takes half a minute to read the text of 10."""
     most: int = Field(default=5, ge=1, le=100)
     """A question that more pages answer is rewritten."""
     rounds: int = Field(default=2, ge=0, le=10)
@@ -212,6 +213,11 @@ class Recipe(Settings):
     """Which questions are of no use."""
     balance: BalanceStage = BalanceStage()
     """How the questions of the set are chosen."""
+
+    @property
+    def pages_judged(self) -> int:
+        """How many pages of each retriever the judge is shown in the clarity loop."""
+        return self.clarity.top or (3 if (self.judge or self.model).kind == "embedded" else 10)
 
     @property
     def unanswerable_wanted(self) -> int:
