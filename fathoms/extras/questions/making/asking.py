@@ -166,9 +166,11 @@ class Asker:
         return found
 
     def about(self, component: Component, request: str, form: Form | None = None) -> Prompt:
-        """Return the prompt that asks `request` about a component, which is shown first. The request loses its
-        blank lines, because `cache_prompt: context` reuses what stands before the last one: so a model evaluates
-        the component once for all that it is asked about it in a row."""
+        """Return the prompt that asks `request` about a component, which is shown first.
+
+        The request loses its blank lines, because `cache_prompt: context` reuses what stands before the last
+        one: so a model evaluates the component once for all that it is asked about it in a row.
+        """
         return self.showing(component, opening(component) + _BLANK.sub("\n", request), form)
 
     def shows(self, component: Component) -> bool:
