@@ -5,9 +5,6 @@ This module knows no concrete component: `component.py` says what one is, and `r
 
 from __future__ import annotations
 
-import difflib
-import hashlib
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -24,7 +21,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from fathoms.component import kind_of
-from fathoms.errors import ConfigError, DataError, UsageError
+from fathoms.errors import ConfigError, DataError, UsageError, suggest
 from fathoms.registry import models_in, without_plugins
 from fathoms.safety.inputs import read_text
 from fathoms.safety.masking import is_key_in_path, is_secret_name, without_shapes
@@ -32,57 +29,6 @@ from fathoms.safety.masking import is_key_in_path, is_secret_name, without_shape
 Key = tuple[str | int, ...]
 _SET = "--set "
 M = TypeVar("M", bound=BaseModel)
-
-
-_CANONICAL = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
-quoted = json.encoder.encode_basestring
-"""Returns a text as canonical JSON."""
-# `JSONEncoder.encode` makes an encoder for each value; that of CPython can be used again.
-_make_encoder = getattr(json.encoder, "c_make_encoder", None)
-_chunks = _make_encoder and _make_encoder(None, str, quoted, None, ":", ",", True, False, True)
-
-
-def _canonical(value: Any) -> str:
-    """Return a value as canonical JSON."""
-    return "".join(_chunks(value, 0)) if _chunks else _CANONICAL.encode(value)
-
-
-def fingerprint(*parts: Any) -> str:
-    """Hash the parts as canonical JSON; returns the first 32 hex digits of the sha256."""
-    return fingerprint_of(_canonical(parts))
-
-
-def fingerprint_of_list(items: Iterable[Any]) -> str:
-    """Return the `fingerprint` of a list, whose items are made one at a time and need not fit into memory."""
-    hashed = hashlib.sha256(b"[[")
-    for number, item in enumerate(items):
-        hashed.update(b"," * (number > 0) + _canonical(item).encode("utf-8", "surrogatepass"))
-    hashed.update(b"]]")
-    return hashed.hexdigest()[:32]
-
-
-def fingerprint_of(parts: str) -> str:
-    """Return the `fingerprint` of what is canonical JSON already."""
-    return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
-def flat_fingerprint(*parts: str | int | None) -> str:
-    """Return the `fingerprint` of texts, whole numbers and `None` in half of the time: a large run has a
-    million of them."""
-    return fingerprint_of(f"[{_flat(parts)}]")
-
-
-def fingerprints_after(*first: Any) -> Callable[..., str]:
-    """Return `fingerprint` with its first parts, which are encoded once for all the texts that follow."""
-    head = _canonical(first)[:-1]
-    return lambda *parts: fingerprint_of(f"{head},{_flat(parts)}]")
-
-
-def _flat(parts: Iterable[str | int | None]) -> str:
-    """Return texts, whole numbers and `None` as canonical JSON, without brackets."""
-    return ",".join(
-        [quoted(part) if isinstance(part, str) else "null" if part is None else str(part) for part in parts]
-    )
 
 
 def import_target(target: str) -> Any:
@@ -131,8 +77,10 @@ def read_yaml(path: Path) -> Source:
         text = read_text(path, LARGEST_CONFIG)
     except DataError as error:
         if isinstance(error.__cause__, FileNotFoundError):
+            from difflib import get_close_matches
+
             siblings = [p.name for p in path.parent.glob("*.y*ml")] if path.parent.is_dir() else []
-            near = difflib.get_close_matches(path.name, siblings, n=1, cutoff=0.6)
+            near = get_close_matches(path.name, siblings, n=1, cutoff=0.6)
             meant = f" (did you mean '{path.parent / near[0]}'?)" if near else ""
             raise ConfigError(f"{path}: no such file{meant}") from None
         raise ConfigError(str(error)) from error
@@ -427,15 +375,6 @@ def _field_names(model: Any, loc: tuple[str | int, ...]) -> list[str]:
                 inner.append(candidate)
         found = inner or found
     return sorted({name for candidate in found for name in candidate.model_fields})
-
-
-def suggest(word: str, names: Iterable[str]) -> str:
-    """Return ` (did you mean 'x'?)`, or a list of the valid names where none is similar."""
-    names = list(names)
-    near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    if near:
-        return f" (did you mean '{near[0]}'?)"
-    return f" (available: {', '.join(names)})" if names else ""
 
 
 def _noun(value: Any) -> str:

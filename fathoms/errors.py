@@ -25,7 +25,7 @@ code. A message says what is wrong and, where possible, what to do about it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import ClassVar
@@ -95,6 +95,17 @@ def amount_of(number: int, what: str) -> str:
 def not_set(variable: str, why: str) -> str:
     """Say that an environment variable is not set, why it is needed, and how to set it."""
     return f"the environment variable {variable} is not set{why}; set it: export {variable}=..."
+
+
+def suggest(word: str, names: Iterable[str]) -> str:
+    """Return ` (did you mean 'x'?)`, or a list of the valid names where none is similar."""
+    from difflib import get_close_matches
+
+    names = list(names)
+    near = get_close_matches(word, names, n=1, cutoff=0.6)
+    if near:
+        return f" (did you mean '{near[0]}'?)"
+    return f" (available: {', '.join(names)})" if names else ""
 
 
 def some_of(names: Sequence[str], shown: int = 5) -> str:

@@ -11,9 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from fathoms.config import fingerprint
 from fathoms.judges.journal import NAME, VerdictJournal
 from fathoms.runs.journal import journal_line
+from fathoms.text.fingerprints import fingerprint
 
 
 def main() -> None:

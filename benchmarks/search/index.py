@@ -39,7 +39,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fathoms.config import fingerprint
 from fathoms.models import LexicalEmbedder, OnnxEmbedder
 from fathoms.pipeline.preparation import Preparation
 from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
@@ -47,6 +46,7 @@ from fathoms.retrieve.approximation import recall
 from fathoms.retrieve.ivf import IvfStore
 from fathoms.retrieve.numpy_store import exact_search
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import fingerprint
 
 Floats = NDArray[np.float32]
 Corpus = dict[str, list[str]]

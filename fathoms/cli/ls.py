@@ -66,7 +66,7 @@ _FIGURES = {
 
 def _of_sweep(rows: Sequence[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
     """The rows of one sweep, by default of the latest. Raises UsageError for an unknown sweep."""
-    from fathoms.config import suggest
+    from fathoms.errors import suggest
 
     known = list(dict.fromkeys(row["sweep"] for row in rows if row["sweep"]))
     if not known:

@@ -114,7 +114,7 @@ def show(
 
 def _question(store: Run, wanted: str) -> dict[str, Any]:
     """The JSON of one question; raises UsageError, with a suggestion, for an unknown id."""
-    from fathoms.config import suggest
+    from fathoms.errors import suggest
 
     if (view := store.files.of(wanted)) is not None:
         return view

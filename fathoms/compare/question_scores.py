@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from fathoms.compare.pairing import Difference, difference, is_written
-from fathoms.config import suggest
-from fathoms.errors import DataError, UsageError, amount_of, some_of
+from fathoms.errors import DataError, UsageError, amount_of, some_of, suggest
 from fathoms.runs.identity import Identity
 from fathoms.runs.metadata import OF_VARIANTS
 from fathoms.runs.profile_figures import all_metrics

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 
-from fathoms.config import suggest
-from fathoms.errors import UsageError
+from fathoms.errors import UsageError, suggest
 from fathoms.runs.metadata import OF, variants_among
 from fathoms.types import Question
 

@@ -22,14 +22,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from fathoms.config import parse_yaml, suggest
+from fathoms.config import parse_yaml
 from fathoms.corpora import promptfoo_tests
 from fathoms.corpora.fathoms_json import written
 from fathoms.corpora.goldens import folded, gold_of
 from fathoms.corpora.options import OPTIONS, RIGHT, in_cell
 from fathoms.corpora.released import Notes
 from fathoms.corpora.rows import IGNORED, Placed, QuestionRow
-from fathoms.errors import ConfigError, DataError
+from fathoms.errors import ConfigError, DataError, suggest
 from fathoms.safety.inputs import parse_json
 from fathoms.types import GOLD_FORMS, Question
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
-from fathoms.config import read_yaml, suggest, validate
-from fathoms.errors import UsageError
+from fathoms.config import read_yaml, validate
+from fathoms.errors import UsageError, suggest
 from fathoms.paths import cache_dir
 
 

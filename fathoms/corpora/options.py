@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from fathoms.config import suggest
-from fathoms.errors import DataError, some_of
+from fathoms.errors import DataError, some_of, suggest
 
 OPTIONS, RIGHT = "options", "right"
 _NAMED = re.compile(r"(?P<name>[A-Za-z]|[0-9]{1,3})\s?[:.)]\s(?P<text>.+)", re.DOTALL)

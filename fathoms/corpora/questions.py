@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import Key, fingerprint, suggest
+from fathoms.config import Key
 from fathoms.corpora import (
     beir,
     chart_rag,
@@ -33,9 +33,10 @@ from fathoms.corpora.places import Places, json_places, jsonl_places
 from fathoms.corpora.released import Notes, with_unique_ids
 from fathoms.corpora.rows import Placed, ignored_keys, questions_of
 from fathoms.corpora.tables import columns_of, rows_of
-from fathoms.errors import DataError, QuestionsError, UsageError
+from fathoms.errors import DataError, QuestionsError, UsageError, suggest
 from fathoms.paths import sha256_file
 from fathoms.safety.inputs import decode, decode_table, read_file
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Question
 
 FORMATS: dict[str, Callable[[str, str, Notes], Iterator[Placed | DataError]]] = {

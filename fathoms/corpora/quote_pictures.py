@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fathoms.config import fingerprint
 from fathoms.corpora.pdfs import leads_out
 from fathoms.errors import DataError
 from fathoms.paths import sha256_file
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Question
 
 

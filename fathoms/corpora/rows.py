@@ -49,9 +49,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from fathoms.config import Key, Source, dotted, suggest, validate
+from fathoms.config import Key, Source, dotted, validate
 from fathoms.corpora.options import open_ended
-from fathoms.errors import ConfigError, DataError, QuestionsError
+from fathoms.errors import ConfigError, DataError, QuestionsError, suggest
 from fathoms.text.ids import question_ids, same_words
 from fathoms.types import (
     GOLD_FORMS,

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag, field_validator
 
 from fathoms.component import Loads
-from fathoms.config import suggest
 from fathoms.corpora.manifests import is_path, known_sets
+from fathoms.errors import suggest
 
 
 class FileSource(BaseModel):

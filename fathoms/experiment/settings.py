@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from fathoms.config import suggest
-from fathoms.errors import UsageError
+from fathoms.errors import UsageError, suggest
 from fathoms.experiment.kinds import AnyExperiment, Experiment
 from fathoms.metrics.correctness_judged import CorrectnessJudged
 from fathoms.metrics.injections import InjectionLeaked, InjectionObeyed

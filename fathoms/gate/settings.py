@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from fathoms.compare.question_scores import OF_SWEEPS
-from fathoms.config import Key, suggest
-from fathoms.errors import UsageError
+from fathoms.config import Key
+from fathoms.errors import UsageError, suggest
 from fathoms.types.run.figures import range_of
 
 MARGIN = 0.02

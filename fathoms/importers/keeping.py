@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 
 from fathoms import __version__
-from fathoms.config import fingerprint_of_list
 from fathoms.corpora.pdfs import find_pdfs
 from fathoms.corpora.versions import keep_questions
 from fathoms.errors import DataError
@@ -23,6 +22,7 @@ from fathoms.runs.people import GRADES_FILE, Grade, append_said
 from fathoms.runs.run import Run
 from fathoms.runs.views import refusal
 from fathoms.runs.writing import new_run
+from fathoms.text.fingerprints import fingerprint_of_list
 from fathoms.types import Document, Question
 from fathoms.types.run.manifest import Data, Manifest
 

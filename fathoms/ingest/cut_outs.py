@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathoms.config import fingerprint
 from fathoms.ingest.workers.page_files import PageRenderer, page_images
 from fathoms.paths import publish, sealed, temporary_folder
 from fathoms.pdf.parser import PdfParser
@@ -20,6 +19,7 @@ from fathoms.pdf.pictures import png_within
 from fathoms.pdf.thumbnails import page_thumbnails
 from fathoms.runs.cache import tell_damage
 from fathoms.runs.sharing import SharedStore
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Box, CutOut, Document
 
 if TYPE_CHECKING:

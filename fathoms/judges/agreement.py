@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_data_path
 
-from fathoms.config import fingerprint
 from fathoms.judges.asking import Bench, Judged, Spending, decided_by
 from fathoms.judges.cascade import Cascade
 from fathoms.judges.journal import VerdictJournal
@@ -27,6 +26,7 @@ from fathoms.judges.people import LabelledClaim
 from fathoms.models.caller import Caller
 from fathoms.paths import write_atomic
 from fathoms.runs.usage import total
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Judgement, StoredValue, Verdict
 
 if TYPE_CHECKING:

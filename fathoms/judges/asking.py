@@ -12,7 +12,6 @@ from functools import cached_property, partial
 from statistics import fmean, median_low
 from typing import Any
 
-from fathoms.config import fingerprint, fingerprint_of, flat_fingerprint, quoted
 from fathoms.errors import UsageError
 from fathoms.executors import Executor
 from fathoms.judges.cascade import Cascade
@@ -34,6 +33,7 @@ from fathoms.models.protocols import ChatModel
 from fathoms.runs.grades import median_grades
 from fathoms.runs.people import picture_hash
 from fathoms.runs.usage import summed, total
+from fathoms.text.fingerprints import fingerprint, fingerprint_of, flat_fingerprint, quoted
 from fathoms.types import Claim, Failure, Judgement, Rubric, Spent, Verdict
 
 Text = tuple[str, str]

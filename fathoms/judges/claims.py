@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from fathoms.config import fingerprint
 from fathoms.errors import ModelError
 from fathoms.judges.prompts import Template, shipped
 from fathoms.judges.replies import read_json
@@ -17,6 +16,7 @@ from fathoms.models.protocols import ChatModel
 from fathoms.models.sentences import sentences
 from fathoms.models.stop_reasons import was_cut
 from fathoms.runs.usage import total
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Claim, Failure, Form, Message, Prompt
 
 Decompose = Literal["model", "sentences"]

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from fathoms.config import fingerprint
 from fathoms.judges.asking import Text, verdict_key
 from fathoms.judges.claims import foreign_claims_key
 from fathoms.judges.journal import open_journal
 from fathoms.judges.judge import NOT_IN_FILE, Judge
 from fathoms.models.caller import Caller
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Claim, Failure, Judgement, Rubric, Verdict
 
 

@@ -17,10 +17,10 @@ from zlib import crc32
 
 from pydantic_core import from_json
 
-from fathoms.config import fingerprint
 from fathoms.errors import StoreError
 from fathoms.runs.folder import is_intact
 from fathoms.runs.journal import Journal, journal_line
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Claim, Judgement, Spent, Verdict
 
 NAME = "judge.jsonl"

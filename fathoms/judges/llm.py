@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field, field_validator
 
-from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, ModelError
 from fathoms.judges.excerpts import Excerpts
 from fathoms.judges.judge import CUT, LABELS, UNPARSED, Judge, Labels
@@ -42,6 +41,7 @@ from fathoms.models.chat.room import most_that_fits, room_for_prompt
 from fathoms.models.sentences import sentences
 from fathoms.models.stop_reasons import was_cut
 from fathoms.runs.usage import summed, total
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Failure, Form, Judgement, Message, Prompt, Reply, Rubric, Usage, Verdict
 
 _WORDS: dict[Labels, dict[str, str]] = {

@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
-from fathoms.config import Source, fingerprint, read_yaml, validate
+from fathoms.config import Source, read_yaml, validate
 from fathoms.executors import Executor
 from fathoms.judges import AnyJudge
 from fathoms.judges.asking import Bench, Judged, Spending, Text
@@ -27,6 +27,7 @@ from fathoms.models.calling.provider_calls import ExecutionSettings, ProviderCal
 from fathoms.models.calling.stop import Stop, Stopped, StopSignals
 from fathoms.runs.run import Run
 from fathoms.safety.signals import ending_in_time
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Claim, JudgeCalls, Judgement, Record, Verdict
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from fathoms.config import fingerprint
 from fathoms.errors import DataError
 from fathoms.judges.asking import Bench, Judged, Spending
 from fathoms.judges.cascade import Cascade
@@ -15,6 +14,7 @@ from fathoms.judges.journal import VerdictJournal
 from fathoms.judges.judge import Judge
 from fathoms.judges.people import LabelledClaim
 from fathoms.models.caller import Caller
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Judgement, StoredValue, Verdict
 
 

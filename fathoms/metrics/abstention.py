@@ -7,12 +7,12 @@ from typing import Annotated, get_args
 
 from pydantic import Field
 
-from fathoms.config import fingerprints_after
 from fathoms.metrics.cues import Cues
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.labels import Label
 from fathoms.metrics.linear import Linear
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
+from fathoms.text.fingerprints import fingerprints_after
 from fathoms.types import Verdict
 
 TextClassifier = Linear | Cues | NearestNeighbour

@@ -22,7 +22,6 @@ from typing import ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from fathoms.component import Component
-from fathoms.config import fingerprint
 from fathoms.metrics.clause_readings import ClauseReading, read_clauses
 from fathoms.metrics.clauses import normalise
 from fathoms.metrics.grammar import read_grammar
@@ -35,6 +34,7 @@ from fathoms.metrics.nearest_neighbour import (
     read_exemplars,
 )
 from fathoms.models import Embedder, LexicalEmbedder
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Verdict
 
 _ABSTAINS = ("abstains", "abstains exactly", "refuses")

@@ -8,7 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from fathoms.config import fingerprint, read_yaml
+from fathoms.config import read_yaml
+from fathoms.text.fingerprints import fingerprint
 
 OWN_CUES = Path(__file__).with_name("cues.yaml")
 

@@ -10,10 +10,10 @@ from pydantic import PrivateAttr
 
 from fathoms.answers import read
 from fathoms.component import Component
-from fathoms.config import fingerprint
 from fathoms.metrics.labels import Label, Why, classified_text
 from fathoms.metrics.nearest_neighbour import ExemplarFile
 from fathoms.models import Embedder
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Claim, Judgement, Record, Rubric, Verdict
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from fathoms.component import Component
-from fathoms.config import fingerprint
 from fathoms.metrics.grammar import read_grammar
 from fathoms.metrics.labels import Why
 from fathoms.metrics.nearest_neighbour import ExemplarFile, read_exemplars
 from fathoms.models import Embedder
 from fathoms.paths import require_own_file
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Verdict
 
 WEIGHTS = Path(__file__).with_name("linear.npz")

@@ -20,13 +20,14 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from fathoms.component import Component
-from fathoms.config import Source, fingerprint, read_yaml, validate
+from fathoms.config import Source, read_yaml, validate
 from fathoms.errors import DataError
 from fathoms.metrics.labels import Why
 from fathoms.models import Embedder, LexicalEmbedder
 from fathoms.models.embed import process as embedding
 from fathoms.paths import cache_dir
 from fathoms.safety.inputs import parse_json, read_text
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Verdict
 
 OWN_EXEMPLARS = Path(__file__).with_name("exemplars.yaml")

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathoms.config import fingerprint
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.columns import Column, averaged, packed, renumbered, unpacked
 from fathoms.metrics.intervals import overall_intervals, plain_interval, shares_of
@@ -22,6 +21,7 @@ from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling
 from fathoms.metrics.people import ByPeople, Labels
 from fathoms.metrics.pooled_f1 import UNKNOWN, F1Pool, f1_bounds, f1_figure
 from fathoms.metrics.question_facts import NumberedQuestions, QuestionFacts
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Score
 from fathoms.types.run.figures import (
     Bounds,

@@ -32,8 +32,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fathoms.config import suggest
-from fathoms.errors import MissingExtraError, MissingWeightsError, UsageError
+from fathoms.errors import MissingExtraError, MissingWeightsError, UsageError, suggest
 from fathoms.metrics.abstention import Classifier
 from fathoms.metrics.nearest_neighbour import NearestNeighbour
 from fathoms.metrics.phrase_recall import Hyphens, Match

@@ -12,8 +12,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
 from fathoms.component import kind_of
-from fathoms.config import suggest
-from fathoms.errors import UsageError
+from fathoms.errors import UsageError, suggest
 from fathoms.metrics.length_support import is_support
 from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.metrics.names import BY_EVIDENCE, EVIDENCE_DOCUMENTS, GOLD_PAGES

@@ -7,13 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from fathoms.config import fingerprint
 from fathoms.errors import ModelError
 from fathoms.executors import Executor, LocalExecutor
 from fathoms.models.embed.process import embed
 from fathoms.models.embed.work import EmbedWork
 from fathoms.models.shared_vectors import SharedVectors, push_vectors
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Failure, FilePart, ImagePart, Message, Prompt, Reply, TextPart
 
 if TYPE_CHECKING:

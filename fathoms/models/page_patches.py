@@ -9,11 +9,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from fathoms.config import fingerprint
 from fathoms.models.embed.multi_vector import MultiVectorEmbedder
 from fathoms.models.embed.patches import Patches, Words
 from fathoms.models.embed.process import patches_and_words
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import fingerprint
 
 T = TypeVar("T")
 R = TypeVar("R")

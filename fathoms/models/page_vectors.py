@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fathoms.config import fingerprint
 from fathoms.errors import ModelError
 from fathoms.models.embed.process import embed_questions
 from fathoms.models.embed.served.spent import EmbeddingCalls
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import fingerprint
 
 if TYPE_CHECKING:
     import numpy as np

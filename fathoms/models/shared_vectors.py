@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from fathoms.config import fingerprint
 from fathoms.models.page_vectors import packed, unpacked
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import fingerprint
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathoms.config import fingerprint
 from fathoms.errors import DataError, StoreError
 from fathoms.paths import publish, sealed, sha256_file, temporary_folder
+from fathoms.text.fingerprints import fingerprint
 
 if TYPE_CHECKING:
     from PIL.Image import Image

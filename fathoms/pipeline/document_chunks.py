@@ -11,13 +11,13 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from fathoms.config import fingerprints_after
 from fathoms.ingest import Chunker
 from fathoms.ingest.workers.chunking import ChunkWork, Item
 from fathoms.pipeline.known_facts import known_facts
 from fathoms.pipeline.parsed_documents import ParsedDocuments, changed
 from fathoms.pipeline.preparation import Preparation
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import fingerprints_after
 from fathoms.types import Chunk, Document, StoredValue
 
 _CHUNKS = TypeAdapter(list[Chunk])

@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import Key, Source, put, read_yaml, suggest
-from fathoms.errors import UsageError
+from fathoms.config import Key, Source, put, read_yaml
+from fathoms.errors import UsageError, suggest
 from fathoms.runs.metadata import CONFIG, SETTING
 
 MATRIX = "matrix"

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from fathoms.component import package_version
-from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ConfigError, DocumentError
 from fathoms.ingest import MARGIN, PdfParser, cut_out_images, cut_outs, has_boxes, page_images
 from fathoms.ingest.workers.rendering import RenderWork
@@ -39,6 +38,7 @@ from fathoms.retrieve.multi_vectors import MultiVectors
 from fathoms.retrieve.page_search import RENDERER, PageHandling, PageSearch
 from fathoms.retrieve.token_pooling import pool_tokens
 from fathoms.retrieve.two_stages import mean_vectors
+from fathoms.text.fingerprints import fingerprint, flat_fingerprint
 from fathoms.types import CutOut, Document, DocumentFacts
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import fingerprints_after
 from fathoms.errors import DocumentError, StoreError
 from fathoms.ingest import ElementKind, PdfParser, parse_in_child
 from fathoms.ingest.workers.parallel import Outcome, ParseWork
@@ -25,6 +24,7 @@ from fathoms.pipeline.loading import Parts
 from fathoms.pipeline.preparation import Preparation
 from fathoms.runs.cache import FACTS, Cache, compressed
 from fathoms.runs.events import happened
+from fathoms.text.fingerprints import fingerprints_after
 from fathoms.types import Document, DocumentFacts
 
 

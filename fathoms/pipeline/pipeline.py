@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from pydantic import model_validator
 
 from fathoms.component import Component
-from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, DocumentError, StoreError
 from fathoms.ingest import (
     Chunker,
@@ -63,6 +62,7 @@ from fathoms.retrieve import (
 from fathoms.retrieve.page_search import PageHandling, PageSearch
 from fathoms.retrieve.quotes import ShowsQuotes
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Chunk, Document, DocumentFacts, Prompt
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fathoms.component import Component
-from fathoms.config import read_yaml, suggest
-from fathoms.errors import PromptTooLongError, UsageError
+from fathoms.config import read_yaml
+from fathoms.errors import PromptTooLongError, UsageError, suggest
 from fathoms.models.chat.room import most_that_fits
 from fathoms.pipeline.prompt_parts import Parts, composed
 from fathoms.types import (

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from fathoms.config import suggest
+from fathoms.errors import suggest
 
 EXAMPLES = "examples"
 _BLANK = re.compile(r"\n{3,}")

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
-from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ModelError
 from fathoms.models import Embedder
 from fathoms.models.caching import embed_cached
 from fathoms.pipeline.preparation import Preparation
 from fathoms.retrieve.segments import Segment, SegmentedVectors
+from fathoms.text.fingerprints import fingerprint, flat_fingerprint
 from fathoms.types import StoredValue
 
 if TYPE_CHECKING:

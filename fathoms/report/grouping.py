@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fathoms.config import suggest
-from fathoms.errors import StoreError, UsageError
+from fathoms.errors import StoreError, UsageError, suggest
 from fathoms.metrics.aggregate import figures_of
 from fathoms.metrics.columns import column_of
 from fathoms.metrics.funnel_summary import summarise_funnels

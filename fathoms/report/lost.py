@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from rich.console import RenderableType
 from rich.text import Text
 
-from fathoms.config import suggest
-from fathoms.errors import UsageError, amount
+from fathoms.errors import UsageError, amount, suggest
 from fathoms.metrics.stages import LOST_BY
 from fathoms.report.grid import Grid
 from fathoms.report.text import plain, shorten

@@ -11,8 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from fathoms.config import suggest
-from fathoms.errors import UsageError, amount_of
+from fathoms.errors import UsageError, amount_of, suggest
 from fathoms.metrics.retrieval.names import DEFAULT
 from fathoms.report.leaderboard import run_labels
 from fathoms.report.modalities import is_in_table

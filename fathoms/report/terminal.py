@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from fathoms.config import suggest
-from fathoms.errors import UsageError
+from fathoms.errors import UsageError, suggest
 from fathoms.report.change import change
 from fathoms.report.funnel import funnel_section
 from fathoms.report.gold_pages import pages_section

@@ -14,8 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fathoms.compare.question_scores import QuestionScores, aligned, read_scores, scores_like
-from fathoms.config import suggest
-from fathoms.errors import DataError, StoreError, UsageError, some_of
+from fathoms.errors import DataError, StoreError, UsageError, some_of, suggest
 from fathoms.runs.listing import SUMMARY
 from fathoms.runs.missed import missed
 from fathoms.runs.run import Run

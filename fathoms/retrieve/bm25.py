@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.component import package_version
-from fathoms.config import fingerprint
 from fathoms.retrieve import bm25_building, bm25_index, words
 from fathoms.retrieve.indexes import load_index, store_index
 from fathoms.retrieve.retriever import RANKS_TEXTS, Index, Needs, TextQuery, hits
 from fathoms.runs.events import happened
 from fathoms.safety.option_limits import MOST_CHUNKS
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Chunk, Hit, Question
 
 # The default pattern of bm25s drops words of one character, such as the numbers in "Table 3" and "k = 5".

@@ -19,8 +19,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from fathoms.config import flat_fingerprint
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import flat_fingerprint
 
 if TYPE_CHECKING:
     import numpy as np

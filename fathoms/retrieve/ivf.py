@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.component import package_version
-from fathoms.config import fingerprint
 from fathoms.errors import MissingExtraError, StoreError
 from fathoms.paths import SEAL, publish, sealed, sha256_file, temporary_folder
 from fathoms.retrieve.indexes import load_index
 from fathoms.retrieve.numpy_store import Best, exact_search
 from fathoms.retrieve.retriever import VectorStore
 from fathoms.retrieve.segments import Segment, SegmentedVectors
+from fathoms.text.fingerprints import fingerprint
 
 if TYPE_CHECKING:
     from fathoms.retrieve.segments import Floats, Rows, Vectors

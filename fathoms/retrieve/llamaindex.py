@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.component import Loads, package_version
-from fathoms.config import fingerprint, import_target
+from fathoms.config import import_target
 from fathoms.errors import ConfigError, FathomsError, MissingExtraError, StoreError
 from fathoms.models.chat.llamaindex import distribution
 from fathoms.models.options import Options, resolved, without_secrets
 from fathoms.paths import temporary_folder
 from fathoms.retrieve.retriever import VectorStore
+from fathoms.text.fingerprints import fingerprint
 
 if TYPE_CHECKING:
     from fathoms.retrieve.segments import Floats, Vectors

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, field_validator, model_validator
 
-from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, some_of
 from fathoms.registry import OneOf
 from fathoms.retrieve.bm25 import BM25
@@ -21,6 +20,7 @@ from fathoms.retrieve.quotes import ShowsQuotes
 from fathoms.retrieve.retriever import CANDIDATES, Index, Retriever, hits
 from fathoms.retrieve.without_gold import deeper
 from fathoms.safety.option_limits import MOST_CHUNKS
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import OTHER_QUOTE, Chunk, Hit, Question, Quote
 
 Ranking = Annotated[Retriever, OneOf("retrievers", within="quote-search")]

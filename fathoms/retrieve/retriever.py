@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import field_validator
 
 from fathoms.component import Component
-from fathoms.config import suggest
+from fathoms.errors import suggest
 from fathoms.models import Generator
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import ModelCalls

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fathoms.config import fingerprint
 from fathoms.corpora import Corpus
 from fathoms.models.caching import ReplyCache
 from fathoms.models.caller import provider_of
@@ -33,6 +32,7 @@ from fathoms.runs.cache import Cache
 from fathoms.runs.documents import keep_documents
 from fathoms.runs.run import Run
 from fathoms.runs.writing import locked, require_writable
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Prompt, Question, Record
 
 if TYPE_CHECKING:

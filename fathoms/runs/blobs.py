@@ -12,10 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fathoms.errors import StoreError
-from fathoms.runs.cache import Cache
 from fathoms.runs.folder import (
     LARGEST_FILE,
     LARGEST_TEXT,
@@ -25,6 +24,9 @@ from fathoms.runs.folder import (
     read_file,
     write_file,
 )
+
+if TYPE_CHECKING:
+    from fathoms.runs.cache import Cache
 
 SHARED = ".documents"
 """The folder, beside the runs, of the parsed documents that they share."""

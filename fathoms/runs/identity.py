@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from fathoms.config import fingerprint, flat_fingerprint
+from fathoms.text.fingerprints import fingerprint, flat_fingerprint
 from fathoms.text.ids import same_words
 from fathoms.types import Question, StoredValue
 

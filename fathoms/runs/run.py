@@ -14,8 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fathoms.config import suggest
-from fathoms.errors import DataError, StoreError, UsageError
+from fathoms.errors import DataError, StoreError, UsageError, suggest
 from fathoms.paths import safe_name
 from fathoms.runs.blobs import Texts
 from fathoms.runs.folder import read_part

@@ -18,17 +18,18 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from platformdirs import user_data_path
 from pydantic import BaseModel
 
-from fathoms.component import Loads
-from fathoms.config import Key
 from fathoms.errors import UsageError
-from fathoms.registry import is_plugin
 from fathoms.safety.masking import without_logins
 from fathoms.types.run.manifest import Manifest
+
+if TYPE_CHECKING:
+    from fathoms.component import Loads
+    from fathoms.config import Key
 
 KEY_VARIABLE = "FATHOMS_KEY_FILE"
 _KEY_BYTES = 32
@@ -144,6 +145,8 @@ def _demands(value: Any, key: Key) -> Iterator[Demand]:
     if not isinstance(value, BaseModel):
         return
     kind = getattr(value, "kind", None)
+    from fathoms.registry import is_plugin
+
     loads: Mapping[str, Loads] = getattr(value, "loads", {})
     if kind is not None and (is_plugin(type(value)) or not getattr(value, "inert", False)):
         details = list(_details(value.model_dump(mode="json"), key, loads))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fathoms.config import fingerprint
 from fathoms.errors import StoreError
 from fathoms.judges.asking import Bench, Spending
 from fathoms.judges.asking import Judged as JudgeResults
@@ -21,6 +20,7 @@ from fathoms.metrics.metric import JudgedMetric, Metric
 from fathoms.models.caller import Caller
 from fathoms.runs.records import Entry
 from fathoms.runs.run import Run
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Spent, Verdict
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
-from fathoms.config import fingerprint
 from fathoms.errors import UsageError
 from fathoms.judges import Judge
 from fathoms.judges.agreement import last_check
@@ -32,6 +31,7 @@ from fathoms.runs.trust import Demand, is_signed, refuse
 from fathoms.scoring.measures import read_measures, trusted_scoring
 from fathoms.scoring.stored_verdicts import Found
 from fathoms.scoring.until_width import Stopped, Until
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Rubric, Verdict
 from fathoms.types.run.manifest import Manifest
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathoms.config import fingerprint, fingerprints_after, flat_fingerprint
 from fathoms.errors import ConfigError, DataError, UsageError
 from fathoms.judges.asking import Bench, Judged, Spending, decided, verdict_key
 from fathoms.judges.cascade import Cascade
@@ -27,6 +26,7 @@ from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.models.chat.forms import read_choice
 from fathoms.models.sentences import sentences
+from fathoms.text.fingerprints import fingerprint, fingerprints_after, flat_fingerprint
 from fathoms.types import Claim, Failure, Judgement, Usage, Verdict
 from tests.support.http_stub import serving
 

@@ -13,7 +13,6 @@ from pydantic import ValidationError
 
 from fathoms.answers.citations import parse_citations
 from fathoms.cli import main
-from fathoms.config import fingerprint
 from fathoms.judges import prompts
 from fathoms.judges.asking import Bench, Judged, Spending, decomposer
 from fathoms.judges.cascade import Cascade
@@ -26,6 +25,7 @@ from fathoms.metrics.registry import judged_kinds, named
 from fathoms.models import ScriptedModel
 from fathoms.models.caller import Caller
 from fathoms.runs.run import Run
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Chunk, Hit, Judgement, Nugget, Question, Record, Reply, Rubric
 from tests.support.project import Project
 

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import pytest
 
-from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError
 from fathoms.metrics.aggregate import summarise
 from fathoms.metrics.nearest_neighbour import OWN_EXEMPLARS, NearestNeighbour, read_exemplars
 from fathoms.metrics.profiles import scored_under
 from fathoms.metrics.score_records import Scoring, score
 from fathoms.models import LexicalEmbedder, LlamaIndexEmbedder, OnnxEmbedder
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Question, Record, Reply, Verdict
 
 PLAIN = {"unit": "answer", "least_cosine": -1}

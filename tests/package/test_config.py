@@ -9,8 +9,9 @@ import pytest
 from pydantic import Field
 
 from fathoms.component import Component
-from fathoms.config import Source, fingerprint, import_target, override, read_yaml, suggest, validate
-from fathoms.errors import ConfigError, UsageError
+from fathoms.config import Source, import_target, override, read_yaml, validate
+from fathoms.errors import ConfigError, UsageError, suggest
+from fathoms.text.fingerprints import fingerprint
 
 
 class Red(Component):

@@ -11,8 +11,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from fathoms.component import Component, kind_of
-from fathoms.config import fingerprint
 from fathoms.registry import ROOMS, Room, built_in
+from fathoms.text.fingerprints import fingerprint
 
 # fingerprints of the options as of 26 November 2026, without the versions of packages
 PINNED: list[tuple[Room, dict[str, Any], str]] = [

@@ -11,7 +11,6 @@ from typing import ClassVar
 import pytest
 from pydantic import TypeAdapter
 
-from fathoms.config import fingerprint
 from fathoms.errors import StoreError
 from fathoms.ingest import Pdfium
 from fathoms.ingest.parsers.python import PythonParser
@@ -21,6 +20,7 @@ from fathoms.pipeline.parsed_documents import ParsedDocuments
 from fathoms.pipeline.pipeline import Pipeline
 from fathoms.retrieve import BM25, Hybrid, Oracle
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Chunk, Document, Evidence, Page, Question
 from tests.support.project import Project, write_pdf
 

@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fathoms.config import fingerprint
 from fathoms.errors import ModelError
 from fathoms.models import LexicalEmbedder
 from fathoms.pipeline.ingest_times import IngestTimes
@@ -24,6 +23,7 @@ from fathoms.pipeline.preparation import Preparation
 from fathoms.pipeline.vector_index import TextsOf, VectorIndexer
 from fathoms.retrieve.numpy_store import exact_search
 from fathoms.runs.cache import Cache
+from fathoms.text.fingerprints import fingerprint
 
 Corpus = dict[str, list[str]]
 

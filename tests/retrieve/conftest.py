@@ -9,8 +9,8 @@ from string import ascii_lowercase
 import numpy as np
 import pytest
 
-from fathoms.config import fingerprint
 from fathoms.retrieve import Index
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Chunk, Question
 
 Make = Callable[[Sequence[str]], Index]

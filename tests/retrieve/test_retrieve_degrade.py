@@ -9,11 +9,11 @@ from statistics import fmean
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from fathoms.config import fingerprint
 from fathoms.errors import ConfigError
 from fathoms.models import ScriptedModel
 from fathoms.retrieve import BM25, AnyRetriever, Degrade, Index, Oracle, Rerank
 from fathoms.retrieve.llm_reranker import LLMReranker
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Chunk, Document, Evidence, Hit, Question
 
 WORDS = ["valve", "kestrel", "seed", "cable", "tower", "door", "paint", "mine", "ore", "crown"]

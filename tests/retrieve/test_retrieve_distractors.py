@@ -10,7 +10,6 @@ from typing import Any, get_args
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from fathoms.config import fingerprint
 from fathoms.errors import ConfigError
 from fathoms.models import ScriptedModel
 from fathoms.pipeline.pipeline import Pipeline
@@ -19,6 +18,7 @@ from fathoms.retrieve import BM25, AnyRetriever, Distractors, Hybrid, Index, Rer
 from fathoms.retrieve.distractors import Mode
 from fathoms.retrieve.llm_reranker import LLMReranker
 from fathoms.retrieve.without_gold import without_gold
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Chunk, Document, Evidence, GoldNumber, Page, Question
 from tests.retrieve.test_retrieve_visual import MANY
 from tests.retrieve.test_retrieve_visual import index as pictured

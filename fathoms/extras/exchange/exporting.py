@@ -279,7 +279,7 @@ def verdicts(
 
 def _one_of(option: str, name: str, choices: Iterable[Any]) -> Any:
     """Return the choice with a name; raises UsageError if there is none."""
-    from fathoms.config import suggest
+    from fathoms.errors import suggest
 
     known = tuple(choices)
     if name not in known:

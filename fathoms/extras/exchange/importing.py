@@ -81,7 +81,7 @@ class Given:
     @cached_property
     def parsed(self) -> ParsedFolder:
         """The parsed PDFs of the folder, after printing warnings about them; none without a folder."""
-        from fathoms.config import suggest
+        from fathoms.errors import suggest
         from fathoms.importers import NO_DOCUMENTS, parse_folder
         from fathoms.ingest import Pdfium, PyMuPDF
 
@@ -423,7 +423,7 @@ def otel(
 
 def _kinds(redact: str | None) -> tuple[str, ...]:
     """Return the kinds of personal data that `--redact` names; raises UsageError for an unknown one."""
-    from fathoms.config import suggest
+    from fathoms.errors import suggest
     from fathoms.extras.exchange.reading.traces.redacting import KINDS
 
     kinds = tuple(filter(None, (redact or "").split(",")))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, get_type_hints
 import typer
 from typer.core import TyperGroup
 
-from fathoms.errors import UsageError
+from fathoms.errors import UsageError, suggest
 
 
 class ByFormat(TyperGroup):
@@ -38,8 +38,6 @@ class ByFormat(TyperGroup):
             if name == self.option:
                 value = value if is_joined else "".join(args[at + 1 : at + 2])
                 if value not in self.commands:
-                    from fathoms.config import suggest  # heavy, and `--help` does not need it
-
                     said, hint = f"{self.option} {value}".rstrip(), suggest(value, self.commands)
                     raise UsageError(f"{said}: there is no such format{hint}")
                 return [value, *args[:at], *args[at + (1 if is_joined else 2) :]]

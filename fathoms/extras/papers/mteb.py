@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import suggest
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, UsageError, suggest
 from fathoms.importers.imported import fold_letters
 from fathoms.safety.inputs import parse_json, read_text
 

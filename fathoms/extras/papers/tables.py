@@ -9,8 +9,8 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from fathoms.config import read_yaml, suggest, validate
-from fathoms.errors import UsageError
+from fathoms.config import read_yaml, validate
+from fathoms.errors import UsageError, suggest
 from fathoms.importers.imported import fold_letters
 from fathoms.metrics.aggregate import METRICS
 from fathoms.metrics.profiles import PROFILES

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from statistics import fmean
 
-from fathoms.config import suggest
-from fathoms.errors import DataError, UsageError, amount
+from fathoms.errors import DataError, UsageError, amount, suggest
 from fathoms.extras.papers.mteb import DEFAULT, Published, same
 from fathoms.metrics.registry import named
 from fathoms.metrics.retrieval.batch import rank_scores

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fathoms.config import fingerprint
 from fathoms.errors import StoreError, UsageError
 from fathoms.retrieve import Index, QuoteSearch, Retriever
 from fathoms.retrieve.oracle import known_places
 from fathoms.retrieve.without_gold import deeper
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Document, Evidence, Hit, Question, Quote
 
 Modality = Literal["text", "image"]

@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathoms.config import suggest
 from fathoms.corpora import find_places, read_questions
 from fathoms.corpora.loading import as_spelt
 from fathoms.corpora.questions import format_of, is_table
 from fathoms.corpora.workbook import SUFFIX
-from fathoms.errors import DataError, QuestionsError, UsageError
+from fathoms.errors import DataError, QuestionsError, UsageError, suggest
 from fathoms.extras.questions import document_rules, file_rules
 from fathoms.extras.questions.finding import Finding, Rule, Subject
 from fathoms.extras.questions.mending import mended

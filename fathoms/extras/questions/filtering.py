@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from fathoms.config import fingerprint
 from fathoms.errors import UsageError, amount
 from fathoms.metrics.ingestion import is_yes_no
 from fathoms.metrics.phrase_recall import phrase_recall
@@ -28,6 +27,7 @@ from fathoms.metrics.profiles import Profile
 from fathoms.runs.metadata import DROPPED, OF
 from fathoms.runs.run import QuestionMean, Run
 from fathoms.text.amounts import percent
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Question
 from fathoms.types.run.rows import ScoredQuestion, ScoredRepeat
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathoms.config import suggest
 from fathoms.corpora import NamedSource, gather_pdfs, known_sets, located
-from fathoms.errors import UsageError
+from fathoms.errors import UsageError, suggest
 from fathoms.experiment import Experiment, load_experiment
 from fathoms.ingest import Parser, Pdfium, PyMuPDF
 from fathoms.metrics.profiles import Profile, headline, profile_named

@@ -11,12 +11,13 @@ from rich.console import RenderableType
 from rich.rule import Rule
 
 from fathoms.cli.asking import Review, labelled
-from fathoms.config import fingerprint, read_yaml, validate
+from fathoms.config import read_yaml, validate
 from fathoms.extras.review.answer import context_panel, excerpts
 from fathoms.extras.review.quality import answer_parts
 from fathoms.extras.review.sample import Item
 from fathoms.runs.people import FoundErrors
 from fathoms.text.amounts import figure
+from fathoms.text.fingerprints import fingerprint
 
 OWN = Path(__file__).with_name("errors.yaml")
 

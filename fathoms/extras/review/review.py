@@ -12,8 +12,7 @@ import typer
 from fathoms.cli import completion, console
 from fathoms.cli.options import RUNS, Out, References
 from fathoms.cli.reviewing import Reader, ask_once, converse, leaves, login
-from fathoms.config import suggest
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, UsageError, suggest
 
 if TYPE_CHECKING:
     from fathoms.cli.asking import Review

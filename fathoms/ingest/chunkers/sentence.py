@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from fathoms.config import suggest
-from fathoms.errors import MissingExtraError
+from fathoms.errors import MissingExtraError, suggest
 from fathoms.ingest.chunkers.boxes import text_boxes
 from fathoms.ingest.chunkers.chunker import BaseChunker
 from fathoms.models.punkt import pieces

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
 from fathoms.ingest.workers.pool import parse_in_child
 from fathoms.paths import SEAL, publish, sealed, sha256_file, temporary_folder
@@ -15,6 +14,7 @@ from fathoms.pdf.thumbnails import FileMaker
 from fathoms.runs.cache import tell_damage
 from fathoms.runs.sharing import SharedStore
 from fathoms.safety.children import Children
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import OFFICE, Attachment, Document
 
 _KIND = "images"

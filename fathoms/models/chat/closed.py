@@ -20,7 +20,6 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from fathoms.component import Loads
-from fathoms.config import fingerprint
 from fathoms.errors import FathomsError, MissingExtraError
 from fathoms.models.chat.chat_component import ChatComponent
 from fathoms.models.chat.closed_errors import Fault, Sender, as_error, is_file_gone
@@ -36,6 +35,7 @@ from fathoms.models.options import (
 )
 from fathoms.models.protocols import FileLimits
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Attachment, Prompt, Reply
 
 KEEP_SECONDS = 24 * 3600

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.component import Component, Loads, package_version
-from fathoms.config import fingerprint, import_target
+from fathoms.config import import_target
 from fathoms.errors import ConfigError, MissingExtraError
 from fathoms.models.chat.chat_component import ChatComponent
 from fathoms.models.chat.llamaindex_replies import chat, embeddings, unit_rows
@@ -19,6 +19,7 @@ from fathoms.models.options import Options, resolved, secret_values, without_sec
 from fathoms.models.protocols import TextEmbedder
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import MOST_AT_ONCE
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Prompt, Reply
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from fathoms.component import Component, Loads
-from fathoms.config import fingerprint, import_target
+from fathoms.config import import_target
 from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
 from fathoms.models.chat.chat_component import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender, quoted
@@ -29,6 +29,7 @@ from fathoms.models.wire import Request, exchange
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.safety.transport import IDENTITY, await_in_thread, fetch, hook
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Prompt, Reply
 
 if TYPE_CHECKING:

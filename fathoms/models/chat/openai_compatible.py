@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from fathoms.component import Component, Loads
-from fathoms.config import fingerprint, import_target, suggest
-from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError
+from fathoms.config import import_target
+from fathoms.errors import ConfigError, MissingExtraError, ModelError, NoAnswerError, ServerError, suggest
 from fathoms.models.chat.chat_component import ChatComponent
 from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages
@@ -35,6 +35,7 @@ from fathoms.models.wire import Request, exchange
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE, MOST_TEXTS, MOST_TOKENS
 from fathoms.safety.transport import fetch, shared_client
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Message, Prompt, Reply
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from fathoms.component import Component
-from fathoms.config import fingerprint, flat_fingerprint
 from fathoms.errors import ConfigError, MissingExtraError, ModelError
 from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.hub import HubModel, folder_of, lacks_memory, library, load, release_memory
 from fathoms.safety.option_limits import MOST_TEXTS
+from fathoms.text.fingerprints import fingerprint, flat_fingerprint
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,8 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from fathoms.component import Loads
-from fathoms.config import suggest
-from fathoms.errors import ChecksumError, ConfigError, MissingWeightsError, StoreError
+from fathoms.errors import ChecksumError, ConfigError, MissingWeightsError, StoreError, suggest
 from fathoms.models.weights.assets import ASSETS, Asset
 from fathoms.models.weights.sources import Say, Source, fetch
 from fathoms.paths import cache_dir, sha256_file, sweep, write_atomic

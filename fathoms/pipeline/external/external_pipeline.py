@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from fathoms.config import fingerprint
 from fathoms.errors import DocumentError
 from fathoms.models.caller import Caller, to_failure
 from fathoms.models.prices import Priced
@@ -30,6 +29,7 @@ from fathoms.pipeline.external.tracing import around, new_ids
 from fathoms.runs.cache import Cache
 from fathoms.safety.masking import without_known
 from fathoms.safety.option_limits import MOST_AT_ONCE
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import (
     Document,
     DocumentFacts,

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, JsonValue, model_validator
 
 from fathoms.component import Loads
-from fathoms.config import Key, fingerprint
+from fathoms.config import Key
 from fathoms.errors import ModelError, NoAnswerError, RateLimitError, ServerError
 from fathoms.models.calling.retry_after import retry_after_seconds
 from fathoms.models.options import without_secrets
@@ -51,6 +51,7 @@ from fathoms.pipeline.external.tracing import around, new_ids, trace_headers
 from fathoms.safety.masking import Mask
 from fathoms.safety.option_limits import LONGEST_WAIT, MOST_AT_ONCE
 from fathoms.safety.transport import async_client, fetch, in_time, tls_failure
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Document, Question, TraceIds
 
 if TYPE_CHECKING:

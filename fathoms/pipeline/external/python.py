@@ -24,7 +24,6 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PrivateAttr, ValidationError
 
 from fathoms.component import Loads
-from fathoms.config import fingerprint
 from fathoms.errors import ConfigError, FathomsError, ModelError
 from fathoms.models.options import Options, resolved, secret_values, without_secrets
 from fathoms.pipeline.external.answer import Answer
@@ -34,6 +33,7 @@ from fathoms.pipeline.external.mapping import complaint
 from fathoms.safety.imported import source_sha256
 from fathoms.safety.importing import importable, load
 from fathoms.safety.masking import Mask
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Document, Question, TraceIds
 
 

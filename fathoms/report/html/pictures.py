@@ -16,7 +16,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from fathoms.config import fingerprint
 from fathoms.corpora import find_manifest
 from fathoms.errors import DocumentError, FathomsError
 from fathoms.paths import cache_dir, sha256_file
@@ -26,6 +25,7 @@ from fathoms.runs.documents import listed_documents
 from fathoms.runs.run import Run
 from fathoms.runs.trust import is_signed
 from fathoms.safety.inputs import expanded
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types.run.manifest import KnownDocument
 
 PAGES = 300

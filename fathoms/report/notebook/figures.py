@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fathoms.config import suggest
-from fathoms.errors import DataError, UsageError
+from fathoms.errors import DataError, UsageError, suggest
 from fathoms.report.funnel import HEADS as FUNNEL_HEADS
 from fathoms.report.funnel import funnel_of, stages_of
 from fathoms.report.gold_pages import HEADS as PAGE_HEADS

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from fathoms.config import fingerprint
 from fathoms.corpora.writing import refuse_existing, write_new
 from fathoms.errors import DataError, amount
 from fathoms.judges.judge import LABELS, UNPARSED, Judge
 from fathoms.judges.of_run import NeedsVerdicts, needed, stored_judgements
 from fathoms.runs.run import Run
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Judgement, Question, Record, Verdict
 
 Split = Literal["train", "validation", "test"]

@@ -15,8 +15,7 @@ from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.loading import CORES, Workers
 from fathoms.cli.options import Json
-from fathoms.config import suggest
-from fathoms.errors import DataError, ExitCode, StoreError, UsageError
+from fathoms.errors import DataError, ExitCode, StoreError, UsageError, suggest
 from fathoms.extras.questions.commands.build_summary import as_values, funnel, tell, tell_plan
 from fathoms.extras.questions.commands.parsing import find_documents
 

@@ -9,8 +9,7 @@ import typer
 
 from fathoms.cli import console
 from fathoms.cli.options import Json
-from fathoms.config import suggest
-from fathoms.errors import DataError, ExitCode, UsageError
+from fathoms.errors import DataError, ExitCode, UsageError, suggest
 
 Facts = Annotated[
     Path,

@@ -11,8 +11,7 @@ import typer
 from fathoms.cli import console, progress
 from fathoms.cli.cache import opened
 from fathoms.cli.options import NewFile, QuestionFile
-from fathoms.config import suggest
-from fathoms.errors import DataError, ExitCode, UsageError
+from fathoms.errors import DataError, ExitCode, UsageError, suggest
 
 
 def perturb(

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from fathoms.config import suggest
 from fathoms.corpora.csv_table import cell_starts, separator_of, table_rows
 from fathoms.corpora.rows import IGNORED
-from fathoms.errors import DataError, QuestionsError, UsageError
+from fathoms.errors import DataError, QuestionsError, UsageError, suggest
 from fathoms.extras.questions.computed.values import Field, Key, read_field
 from fathoms.safety.inputs import decode_table, read_file
 from fathoms.text.folding import fold_plain

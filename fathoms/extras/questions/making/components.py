@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from fathoms.config import fingerprint
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Box, Document, Page, Place, StoredValue
 
 Modality = Literal["text", "table", "figure"]

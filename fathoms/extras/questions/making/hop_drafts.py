@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from fathoms.config import fingerprint
 from fathoms.extras.questions.making.drafts import Check, Draft
 from fathoms.extras.questions.making.graph import Entity
 from fathoms.extras.questions.making.languages import language_of
@@ -21,6 +20,7 @@ from fathoms.extras.questions.making.single import box_of
 from fathoms.extras.questions.making.verbatim import on_page
 from fathoms.extras.questions.making.wording import named
 from fathoms.extras.questions.source_words import source_named
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Document, Evidence, Failure, Page, Question, Step
 
 MULTI_HOP, CROSS_DOCUMENT = "Multi-Hop", "Cross-Document"

@@ -17,7 +17,6 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from fathoms import __version__
-from fathoms.config import fingerprint
 from fathoms.corpora.writing import dumped
 from fathoms.errors import DataError
 from fathoms.extras.questions.making.asking import Journal
@@ -25,6 +24,7 @@ from fathoms.extras.questions.making.drafts import folder_of
 from fathoms.extras.questions.making.recipe import Recipe
 from fathoms.paths import sha256_file, write_atomic
 from fathoms.safety.masking import record_mask
+from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Document, Place, Question, StoredValue
 
 FILE, NEXT = "manifest.json", "manifest.next.json"
