@@ -51,7 +51,7 @@ def test_hits_in_a_table_are_lists_or_places(tmp_path: Path, suffix: str) -> Non
     assert [(hit.chunk.document, hit.chunk.pages, hit.score) for hit in second.hits or ()] == [
         ("b.pdf", (2,), 0.5)
     ]
-    assert (third.hits, third.error and third.error.message) == (None, "timed out")
+    assert (third.hits, third.error and third.error.message) == ((), "timed out")
 
 
 def test_ids_by_hand_and_of_other_tools() -> None:
