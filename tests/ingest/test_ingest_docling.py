@@ -173,6 +173,7 @@ with open(sys.argv[1], "w") as file:
 """What a worker does with its settings, for several of them, because a worker takes seconds to start."""
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.usefixtures("no_network")
 def test_a_converter_that_cannot_be_built_is_one_error_that_says_what_to_do(tmp_path: Path) -> None:

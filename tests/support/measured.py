@@ -1,8 +1,7 @@
-"""What counts for coverage: in each file the first case of each test, until they cover nothing new, and one
-fork of each command.
+"""What counts for coverage: in each file the first case of each test, and one fork of each command.
 
-Measuring adds half to the CPU time of a test, because every line is reported. Later cases, tests and commands
-would cover the same lines again, as would the hundred examples of a property. New interpreters are not
+Measuring adds half to the CPU time of a test, because every line is reported. Later cases and commands would
+cover the same lines again, as would the examples of a property. New interpreters are not
 measured at all. So what is measured is less than what the tests run, never more.
 """
 
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from coverage import Coverage
 
 Tracer = tuple[Any, Any]
 """What is called for each line of a thread, and of the threads that are started from then on."""
@@ -29,15 +27,12 @@ CASES = 1
 """So many cases of a test are measured."""
 COMMANDS = 1
 """So many commands of a kind are measured in a file of tests."""
-IN_ROW = 12
-"""After so many tests of a file in a row without a new line, the others of the file are not measured."""
 
 PACKAGE = Path(__file__).parents[2] / "fathoms"
 _variables: dict[str, str] = {}
 """What makes a new interpreter measure itself."""
 _commands: Counter[tuple[str, str]] = Counter()
 _cases: Counter[str] = Counter()
-_without_news: Counter[str] = Counter()
 _waiting: list[Tracer] = []
 """The tracer of this process, while it imports what another one measures."""
 
@@ -108,27 +103,17 @@ def resume_after_imports() -> None:
 @contextmanager
 def measured(test: pytest.Item) -> Iterator[None]:
     """Run a test with its fixtures, without coverage where nothing new is expected, and for a property."""
-    name, file = test.nodeid.partition("[")[0], test.nodeid.partition("::")[0]
+    name = test.nodeid.partition("[")[0]
     _cases[name] += 1
     is_property = hasattr(getattr(test, "obj", None), "hypothesis")
-    if not _variables:
+    if not _variables or (_cases[name] <= CASES and not is_property):
         yield
-    elif is_property or _cases[name] > CASES or _without_news[file] >= IN_ROW:
-        tracer = _pause()
-        try:
-            yield
-        finally:
-            _resume(tracer)
-    else:
-        before = _covered()
+        return
+    tracer = _pause()
+    try:
         yield
-        _without_news[file] = 0 if _covered() > before else _without_news[file] + 1
-
-
-def _covered() -> int:
-    """How many lines this process has covered so far."""
-    collector = getattr(Coverage.current(), "_collector", None)
-    return sum(map(len, collector.data.values())) if collector else 0
+    finally:
+        _resume(tracer)
 
 
 def _pause() -> Tracer:
