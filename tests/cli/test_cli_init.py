@@ -123,6 +123,7 @@ def test_what_is_missing_is_said_with_the_command(project: Project) -> None:
     assert "contains first.yaml" in again.stderr
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_project_runs(tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder) -> None:
     made = Project(tmp_path, cache=None).fathoms("init", "rag")

@@ -60,6 +60,7 @@ def evidence_text(question: dict[str, Any]) -> str:
     return " ".join(TEXTS[evidence["document"]][evidence["page"] - 1] for evidence in question["evidence"])
 
 
+@pytest.mark.long
 def test_a_rebuild_gives_the_committed_bytes(tmp_path: Path) -> None:
     done = make("--out", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow  # a process of its own, and 60 documents
 MANY = data_dir() / "sample-many"
 
 
+@pytest.mark.long
 @needs_extra("questions")
 def test_a_rebuild_gives_the_committed_bytes() -> None:
     command = [sys.executable, str(MANY / "make.py"), "--check"]

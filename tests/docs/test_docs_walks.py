@@ -180,7 +180,7 @@ def test_following_many_documents_computes_questions_and_measures_the_shipped_on
 
 
 SHORTER = {
-    "first.yaml": "--limit 1 --set generate.max_tokens=8",
+    "first.yaml": "--limit 1 --set generate.max_tokens=8 --set generate.threads=1",
     "mine.yaml": "--set 'generate={kind: scripted}'",
 }
 

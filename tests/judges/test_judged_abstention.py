@@ -77,6 +77,7 @@ def test_other_replies(reply: str, label: str, why: str | None) -> None:
     assert (found.label, found.why) == (label, why)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_grammar_holds_the_embedded_model_to_the_kinds(smollm: Embedded) -> None:
     assert verdict_of(smollm.model_copy(update={"max_tokens": 24})).label in KINDS

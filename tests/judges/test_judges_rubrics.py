@@ -148,6 +148,7 @@ def test_a_kept_verdict_on_sentences_and_questions_is_found_again(tmp_path) -> N
     assert (found[1][1][0].relevant, found[1][1][1].questions) == ((2,), ("How?",))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_grammar_holds_the_embedded_model_to_a_list_of_questions(smollm: Embedded) -> None:
     judge = LLMJudge(model=smollm.model_copy(update={"max_tokens": 80}))

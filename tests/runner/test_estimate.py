@@ -21,7 +21,7 @@ from fathoms.runner.plan import plan
 from fathoms.runner.runner import Job, Selection, run
 from fathoms.runs.cache import Cache
 from fathoms.types import Attachment, Hit, Message, Prompt, Question, Reply, Usage
-from tests.support.project import Project
+from tests.support.project import Project, write_one_page
 
 
 def test_tokens_are_estimated_where_no_counter_exists(tmp_path: Path) -> None:
@@ -52,19 +52,24 @@ def test_a_sum_with_an_unknown_part_is_unknown() -> None:
 
 
 @pytest.mark.slow
-def test_estimated_against_billed_on_the_sample(
+def test_estimated_against_billed_on_a_page_of_the_sample(
     root: Path, tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder
 ) -> None:
     """Within 15 % of what the embedded model counts: the promise of `--dry-run`."""
     path = root / "configs" / "demo.yaml"
-    experiment = load_experiment(path, ["generate.price={input: 1, output: 4}", "generate.threads=1"])
+    write_one_page(tmp_path, root)
+    data = f"data={{questions: {tmp_path}/questions.json, documents: {tmp_path}/pdfs}}"
+    experiment = load_experiment(path, [data, "generate.price={input: 1, output: 4}", "generate.threads=1"])
     corpus = corpora.load(experiment.data, path.parent)
     asked = corpus.select(limit=2)
     cache = Cache()
     try:
         found = plan(experiment, corpus, asked, cache)
         (outcome,) = run(
-            [Job(experiment, corpus, path.parent)], out=tmp_path, cache=cache, selection=Selection(limit=2)
+            [Job(experiment, corpus, path.parent)],
+            out=tmp_path / "runs",
+            cache=cache,
+            selection=Selection(limit=2),
         )
     finally:
         cache.close()

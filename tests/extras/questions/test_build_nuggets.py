@@ -65,6 +65,7 @@ def test_a_judge_without_a_language_model_drafts_nothing() -> None:
         draft_nuggets(QUESTIONS, ScriptedJudge())
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_grammar_holds_the_embedded_model_to_the_form(smollm: Embedded) -> None:
     judge = LLMJudge(model=smollm.model_copy(update={"max_tokens": 120}))
