@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,21 +96,11 @@ def test_names_that_every_object_has(watched: Watched, tmp_path: Path) -> None:
         page = watched.open(address, f"view=question&id={name}")
         page.wait_for_selector("article.run")
         assert name in texts(page, "main")[0]
-        for key in (
-            "view",
-            "category",
-            "outcome",
-            "lost",
-            "order",
-            "flips",
-            "metric",
-            "sort",
-            "scale",
-            "theme",
-        ):
-            watched.open(address, f"view=questions&{key}={name}")
-            watched.open(address, f"view=compare&{key}={name}")
         watched.open(address, f"{name}={name}")
+    keys = ("view", "category", "outcome", "lost", "order", "flips", "metric", "sort", "scale", "theme")
+    for key, name in zip(keys, itertools.cycle(NAMES), strict=False):
+        watched.open(address, f"view=questions&{key}={name}")
+        watched.open(address, f"view=compare&{key}={name}")
 
 
 def many(categories: int) -> Run:
