@@ -11,7 +11,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal, NamedTuple
+
+from fathoms.answers import endings
 
 Kind = Literal["sources", "offer", "disclaimer", "confidence", "opening"]
 
@@ -24,10 +27,14 @@ class Piece(NamedTuple):
     end: int
 
 
-_SUFFIX = r"\.(?:pdf|docx?|pptx?|xlsx?|html?|txt|md|csv|json|vtt|srt|png|jpe?g)\b"
+_SUFFIXES = "pdf|docx?|pptx?|xlsx?|html?|txt|md|csv|json|vtt|srt|png|jpe?g"
+_SUFFIX = rf"\.(?:{_SUFFIXES})\b"
 _FILE = rf"[\w)\]]{_SUFFIX}"
 _HAS_FILE = re.compile(_SUFFIX, re.IGNORECASE)
-_NAMED_PLACE = re.compile(rf"{_FILE}|https?://|www\.|\bdoi\b|§", re.IGNORECASE)
+# It begins with a set of characters, by which Python skips other text quickly.
+_NAMED_PLACE = re.compile(
+    rf"[.:§](?:(?<=[\w)\]]\.)(?:{_SUFFIXES})\b|(?<=www\.)|(?:(?<=http:)|(?<=https:))//|(?<=§))", re.IGNORECASE
+)
 _DIGIT = re.compile(r"\d")
 _WORD = re.compile(r"\w")
 _DECORATION = r"(?:[#>*_\-–—=•·\s]|[^\w\s.,;:：!?'\"()\[\]{}/\\$%&@+<|~^`])*+"  # noqa: RUF001
@@ -98,10 +105,8 @@ _AROUND_PLACES = re.compile(
     r"|found|stated|given|shown|listed|information|answer|quelle|seite)\b|[\d_]",
     re.IGNORECASE,
 )
-_POINTER = re.compile(
-    rf"{_DECORATION}(?:please )?(?:see|refer to|consult|check|visit|read)\s[^\n.!?]{{1,120}}\sfor "
-    r"(?:(?:more|further|additional|full|complete|all|the)\s){0,2}(?:details?|information|context)\b[^\n]{0,60}",
-    re.IGNORECASE,
+_OF_PLACES = re.compile(
+    rf"{_AROUND_PLACES.pattern}|pages?|pp?|pg|seiten?|slides?|sheet|hits?|is|was", re.IGNORECASE
 )
 _CONFIDENCE = re.compile(
     rf"{_LEAD}\s*\"?(?:(?:answer|overall|my|model|estimated)\s+)?"
@@ -113,13 +118,7 @@ _CONFIDENCE = re.compile(
     r"[*_\s]*+(?:[:=–—-]|is)[*_\s]*+"  # noqa: RUF001
     r"(?:(?:about|around|very)?\s*(?:high|medium|moderate|low|certain|hoch|mittel|niedrig)|[★☆⭐●○■□█▓▒░▰▱]+\s*"
     r"(?:\d{1,3}\s?%)?|(?:about |around |~)?\d{1,3}(?:[.,]\d{1,4})?"
-    r"(?:\s*(?:%|/\s*\d{1,3}|percent|out of \d{1,3}))?)[^\n]{0,40}?[*_)\]}\s.]*"
-    r"|[^\n\w]*(?:(?:this|my|the) (?:answer|response) (?:has|comes with) (?:an? )?)?(?:estimated |overall )?"
-    r"(?:very |fairly )?(?:(?:high|medium|moderate|low)[- ]confidence"
-    r"|confidence (?:of|about|around|[:=]) (?:about |around )?\d{1,3} ?%?)[\s.*_)]*"
-    r"|I(?:['’]m| am) (?:(?:\d{1,3}\s?%|very|fairly|quite|highly|reasonably|not(?: very)?) )?"  # noqa: RUF001
-    r"(?:confident|certain|sure) (?:in|about|of) (?:this|that|my|the)(?: answer| response)?\b"
-    r"(?:,? (?:as|because|since|given)\b[^\n]{0,160}|[^\n]{0,20})",
+    r"(?:\s*(?:%|/\s*\d{1,3}|percent|out of \d{1,3}))?)[^\n]{0,40}?[*_)\]}\s.]*",
     re.IGNORECASE,
 )
 _NAMED_PAGE = re.compile(
@@ -132,17 +131,7 @@ _SIGNED = re.compile(
     re.IGNORECASE,
 )
 """Matches a closing formula with the name below it."""
-_BOT = re.compile(
-    r"[^\n\w]{0,3}[—–-]\s?(?:\w+[ -]){0,3}\w*(?:bot|assistant|copilot|AI|GPT)\b\W*",  # noqa: RUF001
-    re.IGNORECASE,
-)
 _IN_ANGLES = re.compile(r"\s*(?:<<[^<>\n]{1,200}>>\s*)+")
-_CLARIFIES = re.compile(
-    r"\b(?:(?:do|did) you mean|are you (?:asking|referring)|(?:can|could) you (?:please )?(?:clarify|specify"
-    r"|rephrase|tell me|confirm)|have in mind|(?:which|what) (?:\w+ ){0,4}(?:do|did|are) you)\b",
-    re.IGNORECASE,
-)
-"""Matches a question that asks what was meant: it is what such an answer says, and no offer."""
 _ANNOUNCES = re.compile(
     r"\b(?:(?:is|are|was|were) (?:this|these)|as follows|the following(?: \w+){0,2})[.:]?\Z", re.IGNORECASE
 )
@@ -163,148 +152,14 @@ _STAMP = re.compile(
     r"[^\n]{0,60}",
     re.IGNORECASE,
 )
-_GENERATED = re.compile(
+_MARK_OF_END = re.compile(
     rf"{_DECORATION}(?:disclaimer|haftungsausschluss)[*_]*:[^\n]*"
-    rf"|{_DECORATION}[(\[]?(?:AI[- ])?(?:generated|written|created|produced|powered)"
-    r" (?:by|with|using) (?:an? )?(?:AI|artificial|copilot|chatgpt|gpt|claude|gemini|llama|qwen|mistral)\b"
-    r"[\w .-]{0,40}"
-    r"[\s*_)\].]*|\W*[⏱⌛⏳🕒]\W*\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds)\W*|finish[_ ]reason\s?[:=][^\n]{0,20}"
-    r"|\[\d{1,2}:\d\d(?::\d\d)?\]|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\w:+ .]{0,12}"
-    r"|\(\d+ tokens\)|\[(?:END|DONE|STOP|EOF)\]|\W*end of (?:answer|response|reply)\W*",
+    r"|\W*[⏱⌛⏳🕒]\W*\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds)\W*|finish[_ ]reason\s?[:=][^\n]{0,20}"
+    r"|\[?\d{1,2}:\d\d(?::\d\d)?\]|\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\w:+ .]{0,12}\]?"
+    r"|\(\d+ tokens\)|[\[<](?:(?:END|DONE|STOP|EOF)|end of \w+)[\]>]",
     re.IGNORECASE,
 )
 _SPECIAL_TOKEN = re.compile(r"<\|[\w-]{2,30}\|>\Z")
-_COURTESY = re.compile(
-    rf"{_DECORATION}(?:(?:many )?thanks?(?: you)?\b[^\n.!?]{{0,60}}|cheers"
-    r"|have an? \w+ (?:day|evening|weekend|week)"
-    r"|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|sincerely,?|(?:good|best of) luck[^\n.!?]{0,40}"
-    r"|you['’]re welcome|take care|(?:your |an? )?(?:AI |virtual )?assistant)[\s*_.!]*",  # noqa: RUF001
-    re.IGNORECASE,
-)
-_ASKS = re.compile(
-    rf"{_DECORATION}(?:(?:and|or|so|but|also)\s)?(?:(?:would|do|did|does|can|could|shall|should|may|might"
-    r"|will|are|is)\s"
-    r"(?:you|I|we|it|this|that|there)\b|(?:want|need|interested|curious|ready|any)\b"
-    r"|(?:what|which|who|where|when|why|how)\b(?=[^\n]*\b(?:you|your|I|me|we|else)\b))[^\n]{0,240}\?[\s*_)]*",
-    re.IGNORECASE,
-)
-_DISCLAIMER = re.compile(
-    rf"{_DECORATION}[(\[]?(?:(?:(?:please\s+)?note(?:\s+that)?|disclaimer|important|caution|warning"
-    rf"|hinweis|remember)\b)?[*_\s:,]*+"
-    r"(?:[^\n]{0,160}(?<![^\W_])(?:AI[- ]generated|generated (?:by|with|using) (?:an? )?(?:AI|artificial"
-    r"|language model|LLM)"
-    r"|(?:I am|I'm|I’m|as) an? (?:AI|artificial|language model)|(?:AI|assistants?"  # noqa: RUF001
-    r"|language models?|LLMs?|chatbots?|chatgpt|gemini|claude|copilot|notebooklm|perplexity"
-    r"|(?:answers?|responses?|repl(?:y|ies)|information|contents?|outputs?|results?|summar(?:y|ies)|this|I"
-    r"|passages?|excerpts?|contexts?)"
-    r"\b[^\n.]{0,40}?) (?:can|may|might|could) (?:not )?"
-    r"(?:be|contain|make|produce|include|have) (?:entirely |fully |always |some |occasional )?"
-    r"(?:inaccura\w*|accurate|incorrect|correct|wrong|incomplete|complete|errors?|mistakes?|outdated"
-    r"|up to date)"
-    r"|(?:this|the|my) (?:answer|response|reply|information) (?:is|was) (?:based|derived|drawn|taken)"
-    r" (?:only|solely|exclusively|entirely) (?:on|from)"
-    r"|(?:answer|response|reply|message|summary) (?:is|was) (?:(?:generated|written|created|an?) )?automat\w*"
-    r"|(?:is|am|are|was) (?:an? |the )?automated (?:answer|response|reply|message)"
-    r"|I only (?:have|had) access to|I can only (?:see|access|read)\b[^\n]{0,40} (?:files?|documents?|pages?)"
-    r"|my (?:knowledge|access|answers?) (?:is|are) (?:limited|restricted) to"
-    r"|(?:answer|response|reply|summary) (?:is|was) (?:generated|created|written|produced) (?:by|with) an? AI"
-    r"|(?:double|cross)[- ]check important details"
-    r"|(?:information|answer|response)(?: above| given)? (?:is|was) based on (?:the|your)"
-    r"|(?:not|n['’]t) (?:a substitute for|intended as|meant as|constitute)"  # noqa: RUF001
-    r"|(?:is|are) not (?:legal|medical|financial|professional|tax|investment)"
-    r"|(?:consult|seek|contact) (?:a|an|your|with a)\b[^\n]{0,40}(?:professional|expert|advisor|specialist"
-    r"|(?:doctor|lawyer|physician|attorney)\b"
-    r"(?=[^\n]*\b(?:advice|guidance|your (?:\w+ )?(?:case|situation))))"
-    r"|(?:please |always )?(?:verify|double[- ]check|cross[- ]check|confirm|check) (?:important|critical"
-    r"|this|these|the|any|all|with|against)\b[^\n]{0,60}"
-    r"(?:info(?:rmation)?|facts?|answers?|documents?|sources?|originals?)"
-    r"|(?:please|always) (?:verify|double[- ]check|cross[- ]check|confirm|check)\b[^\n]{0,60}"
-    r"(?:figures?|values?|details?)"
-    r"|(?:please )?(?:double|cross)[- ]check(?: (?:this|it|them|everything))?(?=\W*\Z)"
-    r"|based (?:only |solely )?on [^\n]{0,60}\b(?:documents?|excerpts?|context|passages?|pages?)"
-    r"(?: provided| above| only)*(?=\W*\Z))\b)[^\n]*",
-    re.IGNORECASE,
-)
-_OFFER = re.compile(
-    rf"{_DECORATION}(?:(?:but|and|so|also|otherwise|alternatively|however|please|just|anyway)\b,?\s+)*(?:"
-    r"would you (?:like|want|prefer|care)\b|do you (?:want|need|have any)\b|(?:shall|should|may|can"
-    r"|could) I\b(?=[^\n]{0,200}\?)"
-    r"|want (?:me|to)\b(?=[^\n]{0,200}\?)|need (?:any|more|further|anything)\b(?=[^\n]{0,200}\?)"
-    r"|(?:please\s+)?let me know\b|(?:please )?feel free\b|(?:please )?do(?:n['’]t"  # noqa: RUF001
-    r"| not) hesitate\b"
-    r"|is there anything else\b|anything else\b(?=[^\n]{0,200}\?)|any (?:other|further|more) questions\b"
-    r"|(?:I['’]m|I am|I['’]d be|I would be|we are|we['’]re|we['’]d be"  # noqa: RUF001
-    r"|always) (?:\w+ )?(?:happy|glad|here|able|ready|pleased|available) (?:to|if)\b"
-    r"|happy to\b|glad to\b|say the word\b|(?:was|is|did|does) (?:this|that|my|the) (?:answer|response|reply"
-    r"|information|summary)?\b[^\n]{0,20}\b(?:help|helpful|useful|clear)\b[^\n]{0,40}\?"
-    r"|(?:do let|please do let) me know\b|(?:you(?:['’]re| are) )?welcome to ask\b"  # noqa: RUF001
-    r"|(?:more|further|other|any) questions\b|ask (?:me )?(?:anything|if|for|again|away)\b"
-    r"|let['’]s (?:continue|move on)\b"  # noqa: RUF001
-    r"|(?:I|we) (?:can|could|will|would)\b(?=[^\n]{0,200}\bif you (?:like|want|wish|prefer|need)\b)"
-    r"|I (?:can|could|will|would|['’]ll) (?:also |gladly "  # noqa: RUF001
-    r"|happily |then |certainly |be (?:happy|glad) to )"
-    r"|I['’](?:ll|d) (?:also |gladly |happily |be (?:happy|glad) to )"  # noqa: RUF001
-    r"|(?:I )?hope (?:this|that|it) (?:helps?|answers?|clarifies|clears|is (?:useful|helpful|what you))"
-    r"|(?:just )?(?:tell|ask) me\b(?=[^\n]{0,160}\b(?:if|and|any|more|which|what)\b)"
-    r"|(?:if|once|when|whenever|should) you\b(?=[^\n]{0,240}(?:\bI\b|\bI['’]|\bhelp"  # noqa: RUF001
-    r"|\bhappy\b|\bglad\b|\b(?:let|ask|tell) me\b|\bjust (?:ask|say)\b"
-    r"|\bfeel free\b|\?))"
-    r"|if (?:this|that|it) (?:is|was|does|did)(?: not|n['’]t) what you\b"  # noqa: RUF001
-    r"|(?:provide|share|upload|send|give me)\b(?=[^\n]{0,120}\b(?:more|additional|further)"
-    r" (?:context|details?|information|documents?|pages?)\b[^\n]{0,200}\byou\b)"
-    r"|would (?:it|that) (?:help|be (?:helpful|useful)) if I\b(?=[^\n]{0,200}\?)"
-    r"|you (?:can|may|could|are welcome to) (?:also |always )?(?:ask|tell) me\b"
-    r"|if (?:there is|there are|there['’]s|a|the|any|anything"  # noqa: RUF001
-    r"|another)\b(?=[^\n]{0,240}(?:\bI (?:can|could|will|would|['’]ll)\b"  # noqa: RUF001
-    r"|\bI['’](?:ll|d|m)\b|\blet me\b|\bhappy\b|\bglad\b|\bjust ask\b))"  # noqa: RUF001
-    r"|with (?:more|additional|further|the|that)\b(?=[^\n]{0,200},? I (?:can|could|would|will)\b)"
-    r")[^\n]*",
-    re.IGNORECASE,
-)
-_OF_SOURCES = (
-    r"(?:provided|given|supplied|retrieved|available|uploaded|attached|above|relevant|search|following)"
-)
-_SOURCES = (
-    r"(?:contexts?|documents?|texts?|passages?|excerpts?|information|sources?|materials?"
-    r"|files?|pages?|results?|data|knowledge base)"
-)
-_AFTER_SOURCES = (
-    r"(?:provided|above|given|supplied|retrieved|available|you (?:gave|provided|shared|uploaded))"
-)
-_OPENING = re.compile(
-    r"[*_#>\s]*+(?:"
-    r"(?:(?:yes[,!] )?(?:sure(?: thing)?|certainly|of course|absolutely|gladly|okay|ok|great"
-    r"|alright|all right|got it|no problem"
-    r"|good question|great question|excellent question|that['’]s an? \w+ question"  # noqa: RUF001
-    r"|what an? \w+ question|interesting question"
-    r"|hello|hi(?: there)?|hallo|bonjour|good (?:morning|afternoon|evening|day)"
-    r"|thank you for (?:your|the|asking|reaching out|contacting)[^.!?\n]{0,60}"
-    r"|thanks for (?:your|the|asking)[^.!?\n]{0,60}"
-    r"|thank you|thanks|happy to help|glad you asked[^.!?\n]{0,40}|let me (?:help|check|look"
-    r"|see)[^.!?\n:]{0,60}"
-    r"|I(?:['’]d| would) be (?:happy|glad) to help[^.!?\n]{0,40}|I(?:['’]ve"  # noqa: RUF001
-    r"| have)? (?:carefully )?(?:checked|looked|searched|reviewed|went|gone|read)"
-    r"(?![^.!?\n]{0,160}(?:\b(?:but|not?|none|neither|nothing|nowhere|only|cannot|found)\b|n['’]t\b))"  # noqa: RUF001
-    r"[^.!?\n]{0,80})"
-    r"\s?[!.,:—–-]+(?=\s)(?! (?:is|was|are|were|means|appears)\b))"  # noqa: RUF001
-    r"|(?:here(?:['’]s| is| are)[^.!?\n:]{0,60}(?::|(?<=[Aa]nswer to your question)[.]))(?=\s)"  # noqa: RUF001
-    r"|from what I (?:can|could) (?:see|find|tell|gather)[^.!?\n,:]{0,60}[,:]"
-    r"|as an AI\b[^.!?\n:]{0,80}\bhere(?:['’]s| is)[^.!?\n:]{0,40}:"  # noqa: RUF001
-    r"|[^\w\n]*(?:searched|searching|analy[sz]ed|retrieved) (?:\w+ ){1,3}"
-    r"(?:documents?|files?|sources?|pages?|passages?)[. …]*(?=\n)|thought for (?:\w+ ){0,3}\w+(?=\n)"
-    r"|(?:(?:based|relying) (?:up)?on|according to|from|per|using|given|in light of|looking at"
-    r"|as (?:stated|mentioned|described|noted|shown) in)"
-    rf" (?:the (?:information|content|details) (?:\w+ )?(?:in|from|of) )?"
-    r"(?:the |your |these |this |all |my )?"
-    rf"(?:(?:{_OF_SOURCES} )+{_SOURCES}(?: {_AFTER_SOURCES})?|{_SOURCES} {_AFTER_SOURCES})\s?[,:]"
-    r"|(?:as per|after (?:reviewing|reading|checking|analy[sz]ing|searching|looking (?:at|through)))"
-    rf" (?:the |your |these |all )(?:{_OF_SOURCES} )*{_SOURCES}(?: {_AFTER_SOURCES})?\s?[,:]"
-    r"|(?:(?:final |short |direct )?answer|a(?=\s?:)|assistant|response|reply|tl;?dr|in (?:short|brief)"
-    r"|antwort|réponse|respuesta)\s?[*_]{0,2}"
-    r"(?:\s?[:：][*_]{0,2}(?=\s|\S)|[ \t]*(?=\n))"  # noqa: RUF001
-    r")\s*",
-    re.IGNORECASE,
-)
 _ENDS_SENTENCE = re.compile(r"[.!?…]+[\"'”’)\]*_]*\s+(?=\S)|[。！？]+")  # noqa: RUF001
 _NO_END = re.compile(
     r"(?:\b(?:pp?|pg|figs?|vs|etc|cf|e\.g|i\.e|approx|ca|al|dr|mr|mrs|ms|st|prof|eqs?|secs?|vol|inc"
@@ -312,16 +167,27 @@ _NO_END = re.compile(
     re.IGNORECASE,
 )
 _NUMBER_SIGN = re.compile(r"\b(?:no|nr|art|ch)\.\s*\Z", re.IGNORECASE)
-_RULE = re.compile(r"\s*(?:[-*_=]\s?){3,}\s*")
+_RULE = re.compile(r"\s*(?:(?:[-*_=]\s?){3,}|[—–])\s*")  # noqa: RUF001
 _SUMMARY = re.compile(r"<details>\s{0,9}<summary>([^<>\n]{1,80})</summary>")
 _TAG_OF_SOURCES = re.compile(r"</(?P<tag>(?:sources?|references?|citations?)>)\Z", re.IGNORECASE)
-_HINT = re.compile(
-    r"(?:[.)\]\d*_?!:]|\b(?:help|helps|know|ask|questions?|thanks|day|cheers|details|it|that|you|high|low|medium|ai|pdf|incorrect|advice|ms|s"
-    r"|sec|seconds|tokens))\W{0,6}\Z",
-    re.IGNORECASE,
-)
 _TAIL = 40
 _MOST_OPENINGS = 3
+_MOST_STOPS = 2
+_LONGEST_OPENING = 200
+# It begins with a set of characters, by which Python skips other text quickly.
+_STOPS_OPENING = re.compile(
+    r"[!.:：…?,—–\n](?:(?<=[!.:：…?])[!.:：…?]*(?P<signed>)[*_]{0,3}(?:\s+(?!(?:is|was|are|were|means|appears)\b)|\Z)"  # noqa: RUF001
+    r"|(?<=[,—–])\s+(?!(?:and|but|or|so|which|who|nor)\b)|(?<=\n)\s*)"  # noqa: RUF001
+)
+_NO_OPENING = re.compile(r"[{}\[(|<`\"“]|^\s*(?:>|[-*+] )")
+_ONLY_CITED = re.compile(r"(?:[\[(【⟦][^\])】⟧\n]{0,80}[\])】⟧]|[¹²³⁰-⁹\s])*")
+_LABEL = re.compile(
+    r"[*_#>\s]*+(?:(?:final |short |direct |quick )?answer|a(?=\s?:)|assistant|response|reply|output|summary"
+    r"|tl;?dr|in (?:short|brief)|antwort|réponse|respuesta|risposta|resposta)\s?[*_]{0,3}"
+    r"(?:[:：][*_]{0,3}\s*|\s*\n\s*)",  # noqa: RUF001
+    re.IGNORECASE,
+)
+_MAY_STOP = re.compile(r"\n|[.!?:,—–…)。！？：][*_\"'”’)\]]{0,3}\s|[。！？【]")  # noqa: RUF001
 _LONGEST_PLACES = 200
 _LONGEST_LINE = 1500
 _LONGEST_SENTENCE = 500
@@ -365,16 +231,31 @@ def _is_picture(character: str) -> bool:
 def opening(text: str, start: int) -> Iterator[Piece]:
     """Yield the furniture at the beginning of `text[start:]`."""
     for _ in range(_MOST_OPENINGS):
-        found = _OPENING.match(text, start)
-        if found is None or not text[found.end() : found.end() + 1]:
+        end = _opening_end(text, start)
+        if end is None or end == len(text):
             return
-        yield Piece("opening", start, found.end())
-        start = found.end()
+        yield Piece("opening", start, end)
+        start = end
+
+
+def _opening_end(text: str, start: int) -> int | None:
+    """Return where the opening ends that begins at a place."""
+    if label := _LABEL.match(text, start):
+        return None if _ONLY_CITED.fullmatch(text, label.end()) else label.end()
+    if not endings.may_open(text, start):
+        return None
+    for stop in islice(_STOPS_OPENING.finditer(text, start, start + _LONGEST_OPENING), _MOST_STOPS):
+        first = text[start : stop.start() if stop["signed"] is None else stop.start("signed")]
+        if _NO_OPENING.search(first):
+            return None
+        if endings.is_opening(first):
+            return None if _ONLY_CITED.fullmatch(text, stop.end()) else stop.end()
+    return None
 
 
 def may_have(text: str) -> bool:
     """Return whether a text may have furniture: cheap, and wrong only by saying yes."""
-    return "\n" in text or _HINT.search(text[-_TAIL:]) is not None or _OPENING.match(text) is not None
+    return _MAY_STOP.search(text) is not None
 
 
 def _line(text: str, start: int, end: int) -> Piece | None:
@@ -393,38 +274,13 @@ def _line(text: str, start: int, end: int) -> Piece | None:
     return None
 
 
-def _is_disclaimer(sentence: str) -> bool:
-    """Return whether a sentence is a disclaimer; the pattern is slow, and most sentences lack its words."""
-    lower = sentence.lower()
-    return (
-        any(word in lower for word in _OF_DISCLAIMERS) or ("ai" in lower and _AI.search(lower) is not None)
-    ) and _DISCLAIMER.fullmatch(sentence) is not None
-
-
-_AI = re.compile(r"(?<![^\W_])ai(?![^\W_])")
-_OF_DISCLAIMERS = (
-    *("language model", "llm", "chatbot", "assistant", "inaccura", "incorrect", "incomplete", "mistake"),
-    *("error", "outdated", "substitute", "intended", "meant as", "constitute", "legal", "medical", "financ"),
-    *("wrong", "accurate", "limited", "automat", "disclaimer", "complete"),
-    *("solely", "only", "exclusively", "entirely", "based"),
-    *("professional", "consult", "verify", "check", "confirm", "advi"),
-)
-
-
 _WHOLE_LINES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("disclaimer", _RULE),
     ("confidence", _CONFIDENCE),
     ("disclaimer", _STAMP),
-    ("disclaimer", _GENERATED),
+    ("disclaimer", _MARK_OF_END),
     ("offer", _RELATED_WITH_ITEMS),
     ("offer", _IN_ANGLES),
-)
-_LAST_SENTENCES: tuple[tuple[Kind, re.Pattern[str]], ...] = (
-    ("confidence", _CONFIDENCE),
-    ("sources", _POINTER),
-    ("sources", _NAMED_PAGE),
-    ("offer", _BOT),
-    ("offer", _COURTESY),
 )
 
 
@@ -526,6 +382,9 @@ def _has_only_places(line: str) -> bool:
     """Return whether a line names files, addresses or pages, and says nothing else."""
     if len(line) > _LONGEST_PLACES or not _are_places(line):
         return False
+    for word in line.split():
+        if word.isalpha() and not _OF_PLACES.fullmatch(word):
+            return False
     rest, places = _PLACE.subn(" ", line)
     return places > 0 and _WORD.search(_AROUND_PLACES.sub(" ", rest)) is None
 
@@ -562,16 +421,11 @@ def _sentence(text: str, start: int, end: int) -> Piece | None:
     """Return the last sentence of a line if it is an offer, a disclaimer, a confidence or a source."""
     cut = _last_sentence(text, max(start, end - _LONGEST_SENTENCE), end)
     last = text[cut:end]
-    if _OFFER.fullmatch(last):
-        return Piece("offer", cut, end)
-    if _is_disclaimer(last):
-        return Piece("disclaimer", cut, end)
-    if "?" in last[-_TAIL:] and _ASKS.fullmatch(last) and not _CLARIFIES.search(last):
-        return Piece("offer", cut, end)
     if cut > 0:
         if _names_only_file(last):
             return Piece("sources", cut, end)
-        for kind, pattern in _LAST_SENTENCES:
-            if pattern.fullmatch(last):
-                return Piece(kind, cut, end)
+        if _NAMED_PAGE.fullmatch(last):
+            return Piece("sources", cut, end)
+        if kind := endings.kind_of(last, is_paragraph=text[cut - 2 : cut] == "\n\n"):
+            return Piece(kind, cut, end)
     return None

@@ -43,7 +43,7 @@ _ANSWER_TAG = re.compile(
 _FINAL = re.compile(r"(?m)^[ \t>#*_]*final answer[*_ \t]*[:：][*_ \t]*(?=\S)", re.IGNORECASE)  # noqa: RUF001
 _FENCE = re.compile(r"\s*```[ \t]*(?:json)?[ \t]*\n(?P<inner>\s*\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
 _NOTE_SIGN = re.compile(
-    r"(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))[¹²³⁴⁵⁶⁷⁸⁹⁰](?:[,˒]?[¹²³⁴⁵⁶⁷⁸⁹⁰])*(?![⁺⁻\w])"
+    r"(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))[¹²³⁴⁵⁶⁷⁸⁹⁰](?:[,˒]? ?[¹²³⁴⁵⁶⁷⁸⁹⁰])*(?![⁺⁻\w])"
     r"|(?:(?<=[^\W\d_]{4})|(?<=[.,;:!?)\"”]))(?:<sup>\d{1,2}(?:, ?\d{1,2}){0,9}</sup>|⁽[¹²³⁴⁵⁶⁷⁸⁹⁰]{1,3}⁾)"
     r"|⟦\d{1,3}(?:, ?\d{1,3}){0,9}⟧|\ue200[^\ue200\ue201\n]{1,300}\ue201|<ref>[^<>\n]{1,200}</ref>"
     r"|<a\s[^<>]{1,200}>\[?\d{1,3}\]?</a>"
@@ -264,21 +264,21 @@ def _without(text: str, edits: list[_Edit], layers: list[list[_Edit]]) -> str:
 
 def _furniture(text: str, keep: Collection[str]) -> list[_Edit]:
     """Find the furniture at both ends of a text."""
-    end = len(text)
+    begin, end = len(text) - len(text.lstrip()), len(text)
+    openings = [] if "opening" in keep else list(furniture.opening(text, begin))
+    after = openings[-1].end if openings else begin
     found: list[_Edit] = []
     for piece in furniture.closing(text, end):
-        if not _WORD.search(text, 0, piece.start):
-            break  # the only statement of an answer stays
-        if piece.kind in keep:
+        # the only statement of an answer stays; a greeting is none, but before sources it may be one
+        least = begin if piece.kind in ("sources", "confidence") else after
+        if piece.kind in keep or not _WORD.search(text, least, piece.start):
             break
         found.append(_Edit(piece.start, piece.end, "", piece.kind))
-    end = found[-1].start if found else end
-    begin = len(text) - len(text.lstrip())
-    if "opening" not in keep:
-        for piece in furniture.opening(text, begin):
-            if not _WORD.search(text, piece.end, end):
-                break
-            found.append(_Edit(piece.start, piece.end, "", "opening"))
+        end = piece.start
+    for piece in openings:
+        if not _WORD.search(text, piece.end, end):
+            break
+        found.append(_Edit(piece.start, piece.end, "", "opening"))
     return sorted(found)
 
 
