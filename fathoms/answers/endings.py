@@ -62,9 +62,10 @@ def read_weights() -> Weights:
 
 def words(text: str) -> list[str]:
     """Return the words and signs of a text in lower case; each number is `0`, the name of each bot `bot`."""
+    text = text.lower()
     return [
         "0" if "0" <= word[0] <= "9" else "bot" if word.endswith(_BOT) else word
-        for word in _TOKEN.findall(text.lower().replace("’", "'"))  # noqa: RUF001
+        for word in _TOKEN.findall(text if text.isascii() else text.replace("’", "'"))  # noqa: RUF001
     ]
 
 

@@ -173,7 +173,7 @@ _TAG_OF_SOURCES = re.compile(r"</(?P<tag>(?:sources?|references?|citations?)>)\Z
 _TAIL = 40
 _MOST_OPENINGS = 3
 _MOST_STOPS = 2
-_LONGEST_OPENING = 200
+_LONGEST_OPENING = 120
 # It begins with a set of characters, by which Python skips other text quickly.
 _STOPS_OPENING = re.compile(
     r"[!.:：…?,—–\n](?:(?<=[!.:：…?])[!.:：…?]*(?P<signed>)[*_]{0,3}(?:\s+(?!(?:is|was|are|were|means|appears)\b)|\Z)"  # noqa: RUF001
@@ -246,9 +246,7 @@ def _opening_end(text: str, start: int) -> int | None:
         return None
     for stop in islice(_STOPS_OPENING.finditer(text, start, start + _LONGEST_OPENING), _MOST_STOPS):
         first = text[start : stop.start() if stop["signed"] is None else stop.start("signed")]
-        if _NO_OPENING.search(first):
-            return None
-        if endings.is_opening(first):
+        if endings.is_opening(first) and not _NO_OPENING.search(first):
             return None if _ONLY_CITED.fullmatch(text, stop.end()) else stop.end()
     return None
 
@@ -304,15 +302,17 @@ class _Sources:
         if len(line) <= _LONGEST_LINE:
             if (heading := _HEADING_WITH_ITEMS.fullmatch(line)) and heading["items"]:
                 return Piece("sources", start, end) if _are_places(heading["items"]) else None
-            is_item = start > 0 and (_ITEM.match(line) or _are_places(line))
-            if is_item and (listed := self._list(start, end)):
+            has_places = start > 0 and _are_places(line)
+            if (has_places or (start > 0 and _ITEM.match(line))) and (listed := self._list(start, end)):
                 return listed
             inline = _INLINE_HEADING.search(line) if _has_inline_heading(line) else None
             if inline and _are_places(inline["items"]) and not _has_more(inline["items"]):
                 return Piece("sources", start + inline.start(), end)
-            if _NOTE.match(line) and _are_places(line[4:]) and start > 0:
-                return Piece("sources", start, end)
-            if start > 0 and (_names_only_file(line) or _has_only_places(line)):
+            if has_places and (
+                (_NOTE.match(line) and _are_places(line[4:]))
+                or _names_only_file(line)
+                or _has_only_places(line)
+            ):
                 return Piece("sources", start, end)
         return None
 
@@ -380,7 +380,7 @@ def _names_only_file(text: str) -> bool:
 
 def _has_only_places(line: str) -> bool:
     """Return whether a line names files, addresses or pages, and says nothing else."""
-    if len(line) > _LONGEST_PLACES or not _are_places(line):
+    if len(line) > _LONGEST_PLACES:
         return False
     for word in line.split():
         if word.isalpha() and not _OF_PLACES.fullmatch(word):

@@ -27,7 +27,7 @@ class Spans:
         self._starts = [start for start, _ in self.all]
 
     def __contains__(self, offset: int) -> bool:
-        after = bisect_right(self._starts, offset)
+        after = bisect_right(self._starts, offset) if self.all else 0
         return after > 0 and offset < self.all[after - 1][1]
 
 

@@ -218,7 +218,7 @@ def read(answer: str, hits: Sequence[Hit] | None = None, keep: Collection[str] =
                 is_at_end = citations[-1].end >= len(text.rstrip()) - 2
                 text = _without(text, citations, layers)
                 if is_at_end:
-                    text = _without(text, _furniture(text, keep), layers)
+                    text = _without(text, _furniture(text, {*keep, "opening"}), layers)
             opened = None if "envelope" in keep or text == before else _envelope(text)
         if opened is None:
             break
