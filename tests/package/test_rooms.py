@@ -49,7 +49,7 @@ PORTS = {
     | {"compare", "ingest", "pdf", "pipeline", "retrieve"},
     "papers": {"cli", "config", "corpora", "errors", "experiment", "hooks", "importers", "metrics"}
     | {"pipeline", "report", "runner", "runs", "safety", "scoring", "stats", "text", "types"},
-    "exchange": {"answers", "cli", "config", "corpora", "errors", "hooks", "importers", "ingest", "judges"}
+    "exchange": {"answers", "cli", "corpora", "errors", "hooks", "importers", "ingest", "judges"}
     | {"metrics", "models", "paths", "pipeline", "runs", "safety", "scoring", "text", "types"},
     "cluster": {"component", "errors", "executors", "models", "paths", "runs", "safety"},
     "docling_offline": {"errors", "models"},
