@@ -75,9 +75,6 @@ class Run:
     ) -> None:
         self.path = path
         self.id = path.name
-        self.texts = Texts(path)
-        self.records = Records(path, self.texts.own)
-        self.files = QuestionFiles(path, self.records, lambda: self.manifest)
         self.views = views or self._stored_views
         self.reviews = reviews
         self.grouped_by = grouped_by
@@ -135,10 +132,26 @@ class Run:
         own = {"manifest": self.manifest, "reviews": self.reviews, "grouped_by": self.grouped_by}
         return Run(self.path, **{**own, **parts})
 
+    # a folder has thousands of runs, and few of them are looked into
+    @cached_property
+    def texts(self) -> Texts:
+        """The long texts of the run."""
+        return Texts(self.path)
+
+    @cached_property
+    def records(self) -> Records:
+        """What was asked and answered, in the journal."""
+        return Records(self.path, self.texts.own)
+
+    @cached_property
+    def files(self) -> QuestionFiles:
+        """The questions with their scores, as files."""
+        return QuestionFiles(self.path, self.records, lambda: self.manifest)
+
     def reread(self) -> None:
         """Have every part be read again when it is next asked for, because files were written."""
         for name, member in vars(Run).items():
-            if isinstance(member, cached_property):
+            if isinstance(member, cached_property) and name not in ("texts", "records", "files"):
                 vars(self).pop(name, None)
         self._brief.clear()
 
