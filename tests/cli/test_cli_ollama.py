@@ -90,6 +90,7 @@ def test_a_server_that_is_not_there(paper: Project, monkeypatch: pytest.MonkeyPa
     assert not paper.runs()
 
 
+@pytest.mark.long
 def test_cut_prompts_are_seen_everywhere(paper: Project) -> None:
     """The template alone takes about 170 tokens."""
     done = paper.fathoms(*command("generate.n_ctx=96"), "--limit", "2")

@@ -120,6 +120,7 @@ def _has_records(path: Path) -> bool:
     return any(b"\n" in journal.read_bytes() for journal in path.glob("runs/*/journal.jsonl"))
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_search_is_resumed_after_kill_9(search: Project) -> None:
     grades = "{kind: scripted, default: '5', latency: 0.7, max_concurrency: 1}"

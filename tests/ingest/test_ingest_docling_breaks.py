@@ -134,6 +134,7 @@ def test_a_page_that_hangs_again_is_lost_and_does_not_harm_the_next_document(tmp
     assert own_workers() == []
 
 
+@pytest.mark.long
 def test_too_little_memory_is_a_reason(tmp_path: Path) -> None:
     parser = OFFLINE.model_copy(update={"memory_mb": 64, "page_timeout": 30})
     with pytest.raises(DocumentError) as caught:

@@ -62,10 +62,10 @@ def letters(text: str) -> str:
     return "".join(filter(str.isalnum, text)).casefold()
 
 
-SENTENCES = pytest.param({"kind": "sentence", "size": 96, "overlap": 16}, marks=pytest.mark.long)
-
-
-@pytest.mark.parametrize("chunk", [SENTENCES, {"kind": "docling-hybrid"}])
+@pytest.mark.long  # `test_ingest_docling_chunk.py` compares the boxes themselves
+@pytest.mark.parametrize(
+    "chunk", [{"kind": "sentence", "size": 96, "overlap": 16}, {"kind": "docling-hybrid"}]
+)
 def test_the_boxes_of_docling_s_chunks_land_on_the_text_of_the_page(
     tmp_path: Path, chunk: dict[str, Any]
 ) -> None:
