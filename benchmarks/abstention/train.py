@@ -3,7 +3,7 @@
     python benchmarks/abstention/train.py ../shared/data/abstention
 
 1. The sentence scores are learnt only from text that was written for fathoms: the templates in
-   `sentences.yaml`, the answers in `answers.yaml` and in tests/metrics/abstention_answers.yaml, and
+   `sentences.yaml`, the answers in `answers*.yaml` and in tests/metrics/abstention_answers.yaml, and
    fathoms/metrics/exemplars.yaml. The words that they know are those of the same text and of `words.yaml`. No
    answer of a model is read here.
 2. The features and n-grams of whole answers are weighed by a logistic regression on the written answers and
@@ -14,6 +14,9 @@
    so no text can be recovered from it. The features alone are weighed once more, for answers whose
    n-grams are hardly known, as in other languages. Written answers are also learnt with what services put
    before and after them (`endings.yaml`), which does not change whether they abstain.
+3. Answers on which these weights are in doubt are decided by their certainty and by what the cues of
+   `kind: cues` say of them. How much these count is learnt from the certainty of weights that were learnt
+   from the other half of the answers, because weights are too certain of answers they were learnt from.
 
 It needs scikit-learn, which is not a dependency of fathoms. The result depends on nothing random.
 """
@@ -37,9 +40,10 @@ from sklearn.linear_model import LogisticRegression
 
 from fathoms.answers import read
 from fathoms.metrics.answer_features import BUCKETS, HEADS, WIDE, Lexicon, features, split_sentences
+from fathoms.metrics.cues import cue_features
 from fathoms.metrics.labels import classified_text
 from fathoms.metrics.linear import WEIGHTS
-from fathoms.metrics.linear_weights import Hashed, Weights, sentence_matrix
+from fathoms.metrics.linear_weights import DOUBT, Hashed, Weights, sentence_matrix
 from fathoms.paths import sha256_file
 
 HERE = Path(__file__).parent
@@ -66,7 +70,9 @@ LEAST_ANSWERS = 3
 """The number of answers that must have an n-gram, or it gets no weight."""
 FURNITURE = 3
 """How often each sentence of an opening or ending is learnt as one that says nothing."""
-STEP = 1 / 512
+STEP = 1 / 32
+DOUBT_STRENGTH = 0.1
+"""The inverse strength of the regularisation of the third step (scikit-learn's C)."""
 RESPONSES = "_quotes20_response.jsonl"
 WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)*|[\u3040-\u30ff\u3400-\u9fff]")
 UNABLE = re.compile(
@@ -101,32 +107,40 @@ class Written(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What the classifier sees of some answers, one row each: the features of their sentences, and whether
-    they have an n-gram, as a whole (the first half of the columns) or at the end."""
+    """What the classifier sees of some answers, one row each: the features of their sentences, whether they
+    have an n-gram, as a whole (the first half of the columns) or at the end, and what the cues say."""
 
     features: Any
     ngrams: Any
+    cues: Any
 
     def of(self, rows: Any) -> Seen:
         """Return the given rows."""
-        return Seen(self.features[rows], self.ngrams[rows])
+        return Seen(self.features[rows], self.ngrams[rows], self.cues[rows])
 
 
 class Lesson(NamedTuple):
-    """Written answers as the classifier sees them, and whether they abstain and are `plain`."""
+    """Written answers as the classifier sees them, whether they abstain and are `plain`, and the half that
+    their source is in."""
 
     seen: Seen
     abstains: Any
     plain: Any
+    half: Any
+
+    def of(self, rows: Any) -> Lesson:
+        """Return the given rows."""
+        return Lesson(self.seen.of(rows), self.abstains[rows], self.plain[rows], self.half[rows])
 
 
 class Fitted(NamedTuple):
-    """The weights of the second step."""
+    """The weights of the second and third step."""
 
     answers: Any
     ngrams: Any
     threshold: float
     alone: Any
+    doubt: Any
 
 
 class SentenceModel(NamedTuple):
@@ -142,7 +156,7 @@ def main(folder: Path) -> None:
     first = sentence_model()
     labelled = read_labelled(folder) + read_more_labelled(folder.parent)
     found = fit(
-        describe(first, [row.answer for row in labelled]),
+        describe(first, [said(row.answer) for row in labelled]),
         [row.abstains for row in labelled],
         lesson(),
     )
@@ -158,6 +172,7 @@ def main(folder: Path) -> None:
         ngrams=found.ngrams[np.nonzero(found.ngrams)],
         threshold=np.float64(found.threshold),
         alone=found.alone,
+        doubt=found.doubt,
     )
     print(f"{WEIGHTS}: {WEIGHTS.stat().st_size} bytes, WEIGHTS_SHA256 = {sha256_file(WEIGHTS)}")
 
@@ -203,10 +218,9 @@ def written_answers(without: frozenset[str] = frozenset()) -> list[Written]:
         label: [*groups["still wrong"][label], *(text for group in groups[label].values() for text in group)]
         for label in ("abstention", "statement")
     }
-    sources = _read(HERE / "answers.yaml") | {
-        "tests": texts,
-        "exemplars": _read(EXEMPLARS),
-    }
+    sources: dict[str, Any] = {"tests": texts, "exemplars": _read(EXEMPLARS)}
+    for path in sorted(HERE.glob("answers*.yaml")):
+        sources |= _read(path)
     return [
         Written(source, text, label == "abstention")
         for source, by_label in sources.items()
@@ -291,11 +305,14 @@ def sentence_model(
         for (_, abstains), each in zip(answers, parts, strict=True):
             here = slice(place, place + len(each))
             place += len(each)
+            if not each:
+                continue
             if abstains:
                 label[here] = (score[here] > 0) | (score[here] == score[here].max())
                 used[here] = label[here] | (score[here] <= -2)
             else:
-                used[here] = score[here] <= 0
+                # A statement may say that something is missing beside what it states, but not alone.
+                used[here] = (score[here] <= 0) | (len(each) == 1)
         models["silent"] = fitted(vstack([matrix[plain], real[used]]), np.r_[silent[plain], label[used]])
     spoken = models["silent"].decision_function(real) < -1
     models["unable"] = fitted(
@@ -305,7 +322,7 @@ def sentence_model(
     bias = np.array([models[head].intercept_[0] for head in HEADS]).round(4)
     steps = np.clip(np.round(table / STEP), -32767, 32767).astype(np.int16)
     nothing = np.zeros((2, WIDE), dtype=np.int16)
-    weights = Weights(lexicon, steps, STEP, bias, np.zeros(0), nothing, 0.0, np.zeros(1))
+    weights = Weights(lexicon, steps, STEP, bias, np.zeros(0), nothing, 0.0, np.zeros(1), np.zeros(1))
     return SentenceModel(classes, words, weights)
 
 
@@ -332,7 +349,9 @@ def describe(first: SentenceModel, texts: Sequence[str]) -> Seen:
         for start, end, text in zip(places, places[1:], texts, strict=False)
     ]
     return Seen(
-        np.array(values), hstack([_has(found, len(texts)) for found in (read.whole, read.ending)]).tocsr()
+        np.array(values),
+        hstack([_has(found, len(texts)) for found in (read.whole, read.ending)]).tocsr(),
+        np.array([cue_features(text) for text in texts]),
     )
 
 
@@ -348,9 +367,16 @@ def lesson(without: frozenset[str] = frozenset()) -> Lesson:
         parts.append(describe(sentence_model(without, here), [said(rows[place].text) for place in places]))
         order += places
     back = np.argsort(order)
-    seen = Seen(np.vstack([each.features for each in parts]), vstack([each.ngrams for each in parts]).tocsr())
+    seen = Seen(
+        np.vstack([each.features for each in parts]),
+        vstack([each.ngrams for each in parts]).tocsr(),
+        np.vstack([each.cues for each in parts]),
+    )
     return Lesson(
-        seen.of(back), np.array([row.abstains for row in rows]), np.array([row.plain for row in rows])
+        seen.of(back),
+        np.array([row.abstains for row in rows]),
+        np.array([row.plain for row in rows]),
+        np.array([sources.index(row.source) % 2 for row in rows]),
     )
 
 
@@ -375,16 +401,41 @@ def _shares(ngrams: Any, known: Any) -> Any:
 
 
 def fit(rows: Seen, abstains: Sequence[bool], written: Lesson) -> Fitted:
-    """Learn the weights of the features and n-grams of answers, and those of the features alone.
+    """Learn the weights of the features and n-grams of answers, those of the features alone, and those of
+    answers in doubt.
 
     An answer abstains if that is likelier than not. A threshold that is searched depends on very few
     abstentions, and did worse on answers of another source.
     """
     labels = np.array(abstains)
     answers, ngrams, bias = _logistic(rows, labels, written)
-    bare, nothing = (Seen(each.features, each.ngrams * 0) for each in (rows, written.seen))
+    bare, nothing = (each._replace(ngrams=each.ngrams * 0) for each in (rows, written.seen))
     alone, _, limit = _logistic(bare, labels, written._replace(seen=nothing))
-    return Fitted(answers, ngrams, round(-bias, 6), np.r_[alone, round(-limit - FOREIGN, 6)])
+    doubt = _in_doubt(rows, labels, written)
+    return Fitted(answers, ngrams, round(-bias, 6), np.r_[alone, round(-limit - FOREIGN, 6)], doubt)
+
+
+def _in_doubt(rows: Seen, labels: Any, written: Lesson) -> Any:
+    """Learn how much the certainty and the cues of answers in doubt count: the weights, and the bias."""
+    half = np.arange(len(labels)) * 2 // len(labels)
+    seen, abstains, weight = [], [], []
+    for other in (0, 1):
+        one, two = half != other, written.half != other
+        answers, ngrams, bias = _logistic(rows.of(one), labels[one], written.of(two))
+        for tried, said, counts in (
+            (rows.of(~one), labels[~one], 1.0),
+            (written.seen.of(~two), written.abstains[~two], WRITTEN_WEIGHT * 2 / (1 + VARIANTS)),
+        ):
+            certainty = tried.features @ answers + bias
+            known = np.nonzero(ngrams.ravel())[0]
+            certainty += _shares(tried.ngrams, known) @ (ngrams.ravel()[known] * STEP)
+            doubtful = np.abs(certainty) < DOUBT
+            seen.append(np.c_[certainty, tried.cues][doubtful])
+            abstains.append(said[doubtful])
+            weight.append(np.full(doubtful.sum(), counts))
+    model = LogisticRegression(C=DOUBT_STRENGTH, max_iter=1000)
+    model.fit(np.vstack(seen), np.concatenate(abstains), sample_weight=np.concatenate(weight))
+    return np.r_[model.coef_[0], model.intercept_].round(6)
 
 
 def _logistic(rows: Seen, labels: Any, written: Lesson) -> tuple[Any, Any, float]:

@@ -128,7 +128,7 @@ class Lexicon:
         edge = _EDGE << _BITS | _EDGE
         for sentence in sentences:
             pattern = self._token if sentence.isascii() else self._token_anywhere
-            found = pattern.findall(sentence)
+            found = pattern.findall(_spelt_out(sentence))
             codes.append(edge)
             codes.extend(map(code, found))
             codes.append(edge)
@@ -146,6 +146,13 @@ def split_sentences(text: str) -> list[str]:
     plain = _ASIDE.sub(" ", text.lower())
     end = _SENTENCE_END if plain.isascii() else _SENTENCE_END_ANYWHERE
     return [part.strip() for part in end.split(plain) if _LETTER.search(part)]
+
+
+def _spelt_out(text: str) -> str:
+    """Return a text in lower case with `not` in place of its short form, so that both are the same words."""
+    if "n't" in text:
+        text = text.replace("can't", "cannot").replace("won't", "will not").replace("n't", " not")
+    return text
 
 
 def ngrams(tokens: Tokens) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -201,7 +208,7 @@ def ending_ngrams(answers: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], 
     that each belongs to. `answers` holds the sentences of each answer."""
     codes, lengths = [], []
     for sentences in answers:
-        found = _PLAIN.findall(" ".join(sentences[-_ENDING:]))
+        found = _PLAIN.findall(_spelt_out(" ".join(sentences[-_ENDING:])))
         codes.extend([crc32(word.encode()) for word in found])
         lengths.append(len(found))
     owners = np.repeat(np.arange(len(lengths)), lengths)

@@ -39,6 +39,8 @@ from fathoms.types import Verdict
 
 _ABSTAINS = ("abstains", "abstains exactly", "refuses")
 _ANSWERS = ("commits", "answers")
+_GIVES = (*_ANSWERS, "cites")
+_SEEN = (*_ABSTAINS, "undecided", "aside", "talk", "cites", *_ANSWERS)
 _BARE = re.compile(
     r"(?:yes|no|true|false|none|correct|incorrect|ja|nein|oui|non|sí|是|否)\b.{0,3}|[\W\d]*\d[\W\d]*"
 )
@@ -140,7 +142,7 @@ def decide(text: str, readings: Sequence[ClauseReading]) -> Decision:
     after = readings[(stops[-1] if withdrawn else stops[0]) + 1 :]
     if commits := [reading for reading in after if reading.kind == "commits"]:
         return Decision("statement", commits[-1].text, "answers after all")
-    before = [reading for reading in readings[: stops[0]] if reading.kind in (*_ANSWERS, "cites")]
+    before = [reading for reading in readings[: stops[0]] if reading.kind in _GIVES]
     if not before:
         # A clause that refuses is no refusal if the answer also says that the source lacks the information.
         missing = [
@@ -152,6 +154,32 @@ def decide(text: str, readings: Sequence[ClauseReading]) -> Decision:
     if _takes_back(readings, stops):
         return Decision("abstention", last.text, f"cue: {last.cue}")
     return Decision("statement", before[0].text, "answers first")
+
+
+def cue_features(text: str) -> list[float]:
+    """Return what the cues say of an answer, as numbers for `Linear`: 1 if it abstains, with its undecided
+    clauses left out and with these taken for abstaining; 1 for each of `_SEEN` that it has; how many clauses
+    answer before and after those that abstain, up to 4; and 1 if none does before them, and none at all."""
+    readings = read_clauses(text)
+    labels = [
+        decide(text, [each for each in readings if each.kind != "undecided"]).label,
+        decide(
+            text, [each._replace(kind="abstains") if each.kind == "undecided" else each for each in readings]
+        ).label,
+    ]
+    kinds = [reading.kind for reading in readings]
+    stops = [place for place, kind in enumerate(kinds) if kind in _ABSTAINS]
+    first, last = (stops[0], stops[-1]) if stops else (len(kinds), len(kinds))
+    before = sum(kind in _GIVES for kind in kinds[:first])
+    after = sum(kind in _GIVES for kind in kinds[last + 1 :])
+    return [
+        *(float(label != "statement") for label in labels),
+        *(float(kind in kinds) for kind in _SEEN),
+        min(before, 4),
+        min(after, 4),
+        float(bool(stops) and before == 0),
+        float(bool(stops) and before == 0 and after == 0),
+    ]
 
 
 def _is_final(reading: ClauseReading) -> bool:

@@ -2,7 +2,8 @@
 
 Each sentence is scored by the hashed n-grams of its words (`answer_features.py`): does it say that something
 is missing, that the question cannot be answered, does it give an answer, does it refuse? A second linear
-model weighs these scores by their places in the answer, and the n-grams of the answer and of its end.
+model weighs these scores by their places in the answer, and the n-grams of the answer and of its end. Where
+these weights are in doubt, what the cues of `kind: cues` say of the answer counts too.
 `benchmarks/abstention/train.py` makes the weights; docs/abstention.md says what they were learnt from and how
 often they are right.
 """
@@ -23,7 +24,7 @@ from fathoms.text.fingerprints import fingerprint
 from fathoms.types import Verdict
 
 WEIGHTS = Path(__file__).with_name("linear.npz")
-WEIGHTS_SHA256 = "5f397c709041b387a29c87b7d5f012d0ddd1cf544476b19532896094e5f52ed5"
+WEIGHTS_SHA256 = "cfc1d0a6bc0df0856e832c1c1fc1d2697af97d0a398dfed64f6f2a1cbe0f4f3c"
 """The hash of `linear.npz`; `train.py` prints it."""
 
 
@@ -33,7 +34,7 @@ class Linear(Component):
     It sees neither the question nor the gold answer, and needs no model.
     """
 
-    revision: ClassVar[int] = 6
+    revision: ClassVar[int] = 7
 
     inert: ClassVar[bool] = True
     kind: Literal["linear"] = "linear"
@@ -47,7 +48,7 @@ class Linear(Component):
 
     @property
     def key(self) -> str:
-        """A fingerprint of everything that decides a label: the weights, and the words of failed calls."""
+        """A fingerprint of everything that decides a label: the weights, and the cues."""
         return fingerprint(self.kind, self.revision, WEIGHTS_SHA256, read_grammar().key)
 
     def check(self) -> None:

@@ -27,6 +27,7 @@ from fathoms.metrics.answer_features import (
     whole_ngrams,
 )
 from fathoms.metrics.clauses import normalise
+from fathoms.metrics.cues import cue_features
 from fathoms.metrics.grammar import read_grammar
 from fathoms.paths import require_own_file
 from fathoms.types import Verdict
@@ -38,6 +39,10 @@ _SHORT = 400
 # The least share of the n-grams at the end of an answer that must be known for them to count: English answers
 # have 13 % at least, most answers in other languages less than 10 %.
 _LEAST_KNOWN = 0.12
+DOUBT = 1.5
+"""The log-odds below which the cues are asked too. They take several times as long as the weights."""
+# The most characters of an answer in doubt whose cues are read, half from either end.
+_CUED = 6000
 # One word of these is an answer: `none` may be the number of something.
 _NONE = frozenset({"yes", "no", "none", "nothing", "nobody", "neither", "no one", "never"})
 _QUESTION_MARKS = ("?", "\uff1f", "\u061f")
@@ -69,7 +74,9 @@ class Weights(NamedTuple):
     the scores of the heads. `answers` weighs the features of an answer. `ngrams` weighs, in steps of `step`,
     the hashed n-grams of a whole answer (first row) and of its end (second row); those that are not known
     have 0. `threshold` is subtracted from the sum. `alone` weighs the features of an answer whose n-grams are
-    hardly known, as in another language; its last number is the threshold for these.
+    hardly known, as in another language; its last number is the threshold for these. `doubt` weighs the
+    certainty of an answer whose log-odds are below `DOUBT`, and what the cues say of it (`cue_features`); its
+    last number is added.
     """
 
     lexicon: Lexicon
@@ -80,6 +87,7 @@ class Weights(NamedTuple):
     ngrams: NDArray[np.int16]
     threshold: float
     alone: NDArray[np.float64]
+    doubt: NDArray[np.float64]
 
     def read(self, answers: Sequence[Sequence[str]]) -> Read:
         """Read some answers, each given by its sentences."""
@@ -124,6 +132,14 @@ class Weights(NamedTuple):
             return float(np.dot(self.alone[:-1], values) - self.alone[-1])
         return float(np.dot(self.answers, values)) + by_ngrams - self.threshold
 
+    def settled(self, certainty: float, text: str) -> float:
+        """Return the log-odds that an answer abstains, with what the cues say of it where these are low."""
+        if abs(certainty) >= DOUBT:
+            return certainty
+        half = _CUED // 2
+        read = text if len(text) <= _CUED else f"{text[:half]}\n{text[-half:]}"
+        return float(np.dot(self.doubt[:-1], [certainty, *cue_features(read)]) + self.doubt[-1])
+
 
 @lru_cache(maxsize=1)
 def read_weights(path: Path, sha256: str) -> Weights:
@@ -142,6 +158,7 @@ def read_weights(path: Path, sha256: str) -> Weights:
             ngrams,
             float(data["threshold"]),
             data["alone"],
+            data["doubt"],
         )
 
 
@@ -179,10 +196,10 @@ def _decide(
             return verdict("statement", whole, "the whole answer")
     if not scored:
         return verdict("statement", "", "no sentence abstains")
-    certainty = weights.certainty(features(scored, len(text)), by_ngrams)
     asks = all(map(_is_question, sentences)) or (scored[-1].asks > 0 and _only_asks(scored))
     if asks and not _is_quoted(sentences[-1]):
         return verdict("asks-back", " ".join(sentences[-1].split()), "asks back and gives no answer")
+    certainty = weights.settled(weights.certainty(features(scored, len(text)), by_ngrams), text)
     share = f"probability {1 / (1 + math.exp(-certainty)):.2f}"
     places = range(len(scored))
     if certainty <= 0:

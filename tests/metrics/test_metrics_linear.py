@@ -166,6 +166,7 @@ def test_the_weights_are_small_and_hold_no_text_but_words(tmp_path: Path) -> Non
             "ngrams",
             "threshold",
             "alone",
+            "doubt",
         }
     assert all(" " not in word for word in words["words"])
 
@@ -201,7 +202,7 @@ def test_other_languages(language: str) -> None:
     assert right >= LEAST_RIGHT[language]
 
 
-LEAST_RIGHT = {"Arabic": 46, "Chinese": 45, "English": 50, "French": 41, "Japanese": 41, "Spanish": 43}
+LEAST_RIGHT = {"Arabic": 49, "Chinese": 46, "English": 49, "French": 44, "Japanese": 45, "Spanish": 46}
 """How many of the 50 answers of each language are labelled rightly today; docs/abstention.md shows them."""
 
 
@@ -212,6 +213,23 @@ def test_labels_agree_with_people(shared: Path, name: str, least: float) -> None
     assert found["f1"] >= least
 
 
+BLIND = Path(__file__).parents[2] / "benchmarks" / "abstention"
+
+
+@pytest.mark.parametrize("name", ["blind2", "blind3"])
+def test_answers_of_writers_who_had_seen_no_data(name: str) -> None:
+    groups = yaml.safe_load((BLIND / f"{name}.yaml").read_text(encoding="utf-8"))
+    pairs = [
+        (wanted == "abstention", verdict.label != "statement")
+        for group in groups.values()
+        if isinstance(group, dict)
+        for wanted, texts in group.items()
+        for verdict in Linear().classify([classified_text(read(text)) for text in texts])
+    ]
+    hits = pairs.count((True, True))
+    assert 2 * hits / (sum(wanted for wanted, _ in pairs) + sum(found for _, found in pairs)) >= 0.92
+
+
 @pytest.mark.slow
 def test_no_longer_answer_of_the_blind_sets_is_learnt_from() -> None:
     def texts(content: Any) -> set[str]:
@@ -220,12 +238,11 @@ def test_no_longer_answer_of_the_blind_sets_is_learnt_from() -> None:
         inner = content.values() if isinstance(content, dict) else content
         return {text for each in inner or () for text in texts(each)}
 
-    here = Path(__file__).parents[2]
-    folder = here / "benchmarks" / "abstention"
+    here, folder = Path(__file__).parents[2], BLIND
     learnt = {
         text
         for path in (
-            folder / "answers.yaml",
+            *folder.glob("answers*.yaml"),
             folder / "sentences.yaml",
             Path(__file__).with_name("abstention_answers.yaml"),
             here / "fathoms" / "metrics" / "exemplars.yaml",
@@ -233,7 +250,7 @@ def test_no_longer_answer_of_the_blind_sets_is_learnt_from() -> None:
         for text in texts(yaml.safe_load(path.read_text(encoding="utf-8")))
     }
     blind = sorted(folder.glob("blind*.yaml"))
-    assert len(blind) == 5
+    assert len(blind) == 3
     for path in blind:
         groups = yaml.safe_load(path.read_text(encoding="utf-8"))
         groups.pop("endings", None)
