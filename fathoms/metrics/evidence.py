@@ -25,12 +25,12 @@ from functools import lru_cache
 from typing import ClassVar, Literal, NamedTuple
 
 from fathoms.metrics.correctness_judged import CorrectnessJudged, grade_of
-from fathoms.metrics.gold_pages import retrieved_pages
+from fathoms.metrics.gold_pages import retrieved_for, retrieved_pages
 from fathoms.metrics.judged_abstention import JudgedAbstention
 from fathoms.metrics.metric import Facts, Metric, Need, shared_score
 from fathoms.metrics.names import CORRECT, JUDGE, PHRASES, WRONG
 from fathoms.metrics.retrieval.gold import gold_of
-from fathoms.types import Record, Score
+from fathoms.types import Score
 
 _GRADERS = (CorrectnessJudged(), CorrectnessJudged(rubric="binary"))
 
@@ -50,11 +50,12 @@ def cell_of(facts: Facts) -> Cell:
     answer = _answer(facts)
     graded = answer in ("answered", "abstained", "hedged", "not labelled")
     correctness, by = _correctness(facts) if graded else ("not graded", "nothing")
-    return Cell(_retrieval(facts.record), answer, correctness, by)
+    return Cell(_retrieval(facts), answer, correctness, by)
 
 
-def _retrieval(record: Record) -> str:
+def _retrieval(facts: Facts) -> str:
     """Return whether every hop has a gold page among the hits."""
+    record = facts.record
     gold = gold_of(record.question)
     if not record.question.answerable:
         return "unanswerable"
@@ -66,11 +67,12 @@ def _retrieval(record: Record) -> str:
         if all(documents & one for one in wanted):
             return "hit"
         return "not known" if None in documents else "miss"
-    pages = retrieved_pages(record, known_only=True) or frozenset()
+    known = retrieved_for(facts)
+    pages = retrieved_pages(record, known_only=True) or frozenset() if known is None else known
     wanted_pages = [hop.pages for hop in gold.hops if hop.pages] or [gold.pages]
     if all(pages & one for one in wanted_pages):
         return "hit"
-    return "miss" if retrieved_pages(record) is not None else "not known"
+    return "not known" if known is None else "miss"
 
 
 def _answer(facts: Facts) -> str:

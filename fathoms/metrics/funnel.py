@@ -164,7 +164,7 @@ def funnel(
     question = record.question
     gold = texts.gold(question, match, hyphens)
     if gold.left_out in _LEFT_OUT:
-        return Funnel(left_out=gold.left_out, chance=gold.chance)
+        return _left_out(gold.left_out, gold.chance)
     retrieved, prompt = _folded(texts.retrieved(record), match), _folded(prompted(record), match)
     wanted = searchable(question.answers)
     recalls: dict[Stage, float | None] = {
@@ -173,8 +173,7 @@ def funnel(
         "prompt": None if prompt is None else recall_in(prompt, wanted, match, hyphens).value,
         "answer": correctness,
     }
-    lost, gained = steps(recalls, known_stages)
-    missing: dict[str, Stage] = {}
+    known = _funnel(tuple(recalls.items()), frozenset(known_stages), gold.chance)
     if missed:
         found: dict[Stage, list[Folded] | None] = {"retrieved": retrieved, "prompt": prompt}
         if gold.recall is not None:
@@ -183,7 +182,7 @@ def funnel(
         missing = _missing_from(missed, question, found, match, hyphens)
         if variant is not None and (
             not set(missed) <= set(map(str, variant))
-            or (lost.get("answer") and "answer" not in missing.values())
+            or (known.lost.get("answer") and "answer" not in missing.values())
         ):
             if match == "word":
                 said = ReadTexts(reading_of(record), hyphens)
@@ -192,7 +191,24 @@ def funnel(
                 raw = _folded([record.answer.text if record.answer else ""], match) or []
                 unsaid = [str(form) for form in variant if not stands_in(raw, form, match, hyphens)]
             missing = _missing_from(unsaid, question, found, match, hyphens)
-    return Funnel(**recalls, lost=lost, gained=gained, missed=missing, chance=gold.chance)
+        if missing:
+            return known.model_copy(update={"missed": missing})
+    return known
+
+
+@lru_cache(maxsize=4096)
+def _funnel(
+    recalls: tuple[tuple[Stage, float | None], ...], known_stages: frozenset[Stage], chance: float | None
+) -> Funnel:
+    """Return the funnel of all answers with some recalls, as one object."""
+    lost, gained = steps(dict(recalls), known_stages)
+    return Funnel(**dict(recalls), lost=lost, gained=gained, chance=chance)
+
+
+@lru_cache(maxsize=4096)
+def _left_out(why: str | None, chance: float | None) -> Funnel:
+    """Return the funnel of all questions that are left out for one reason, as one object."""
+    return Funnel(left_out=why, chance=chance)
 
 
 def _lost_variant(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import ClassVar, Literal
 
 from fathoms.metrics.funnel import RunTexts, one_line
@@ -51,6 +52,12 @@ def retrieved_pages(record: Record, *, known_only: bool = False) -> Reached:
     if record.hits is None:
         return None
     return _covered(record, (hit.chunk for hit in record.hits), known_only=known_only)
+
+
+@lru_cache(maxsize=1)  # for the metrics of one answer
+def retrieved_for(facts: Facts) -> Reached:
+    """Return the gold pages that the hits of a record cover, as `retrieved_pages`."""
+    return retrieved_pages(facts.record)
 
 
 def _covered(record: Record, chunks: Iterable[Chunk], *, known_only: bool = False) -> Reached:
@@ -173,9 +180,10 @@ class GoldPageStage(Metric):
         found = self.reached(facts)
         if found is None:
             return shared_score(self.name, None, 0, lacks=self.unknown)
-        missing = [f"{document}, page {page}" for document, page in sorted(gold - found)]
-        why: dict[str, object] = {"missing": "; ".join(missing)} if missing else {}
-        return Score(metric=self.name, value=len(found) / len(gold), n=len(gold), why=why)
+        if len(found) == len(gold):
+            return shared_score(self.name, 1.0, len(gold))
+        missing = "; ".join(f"{document}, page {page}" for document, page in sorted(gold - found))
+        return Score(metric=self.name, value=len(found) / len(gold), n=len(gold), why={"missing": missing})
 
 
 class GoldPageParsed(GoldPageStage):
@@ -199,7 +207,7 @@ class GoldPageRetrieved(GoldPageStage):
 
     def reached(self, facts: Facts) -> Reached:
         """Return the gold pages that hits cover."""
-        return retrieved_pages(facts.record)
+        return retrieved_for(facts)
 
 
 class GoldPageInPrompt(GoldPageStage):
@@ -231,6 +239,8 @@ class GoldPageCited(GoldPageStage):
         found = super().score(facts)
         if found.value is None:
             return found
+        if not found.why:
+            return shared_score(self.name, found.value, found.n, cites=bool(facts.record.citations))
         return found.model_copy(update={"why": {**found.why, "cites": bool(facts.record.citations)}})
 
 
@@ -263,7 +273,7 @@ class PagePhraseAgreement(Metric):
     def score(self, facts: Facts) -> Score:
         """Return 1 or 0, and what it means; `None` where one of the readings is not known."""
         gold, funnel = gold_of(facts.record.question).pages, facts.scores.funnel
-        pages = retrieved_pages(facts.record) if gold else None
+        pages = retrieved_for(facts) if gold else None
         if pages is None or funnel is None or funnel.retrieved is None:
             lacks = "both readings of what was retrieved" if gold else NO_GOLD
             return shared_score(self.name, None, 0, lacks=lacks)

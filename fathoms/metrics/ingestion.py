@@ -118,7 +118,8 @@ def gold_text_recall(
     places = gold_pages(question)
     if not places:
         return GoldText(question, None, "no-text", chance)
-    found = recall_in((texts.gold(places, match),), wanted, match, hyphens)
+    is_parsed = any(name in texts.documents for name, _ in places)
+    found = recall_in((texts.gold(places, match),) if is_parsed else (), wanted, match, hyphens)
     return GoldText(question, found.value, None, chance, found.missed, places)
 
 

@@ -67,7 +67,7 @@ class Facts:
 
 
 @lru_cache(maxsize=4096)
-def shared_score(metric: str, value: float | None, n: int = 1, **why: str) -> Score:
+def shared_score(metric: str, value: float | None, n: int = 1, **why: object) -> Score:
     """Return a score whose reasons are few different ones, as one object for all records that
     have it: making a score takes longer than finding out what it is."""
     return Score(metric=metric, value=value, n=n, why=dict(why))

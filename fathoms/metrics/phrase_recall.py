@@ -74,6 +74,7 @@ _SPACED = re.compile(
     r"(?<![\d.,] )(?<![\w.,])(?:[1-9]\d{1,2}(?: \d{3}){1,4}|[1-9](?: \d{3}){2,4})(?! ?\d)(?!\w)"
 )
 _MAY_BE_SPACED = re.compile(r"\d \d")
+_DIGIT = re.compile(r"\d")
 _LONG = re.compile(r"(?<![\w.,])[1-9]\d{3,14}(?!\w)")
 _ENDS_IN_POINT = re.compile(r"\d[.,]\Z")
 
@@ -272,6 +273,8 @@ def _best(variants: Iterable[Sequence[GoldPhrase]], stands: Callable[[GoldPhrase
 
 def stands_in(texts: Sequence[str], phrase: GoldPhrase, match: Match, hyphens: Hyphens) -> bool:
     """Return whether any of the folded texts contains the phrase, or the richer form of one."""
+    if not texts:
+        return False  # a phrase takes longer to prepare than to search for
     if not isinstance(phrase, str):
         return any(True for text in texts for _ in written_places(text, phrase, match, hyphens))
     if match == "substring":
@@ -370,7 +373,9 @@ def _other_notations(phrase: str, hyphens: Hyphens) -> tuple[_Whole, ...]:
     """Prepare the other notations of a phrase: with spaces in its long numbers, and those of `_notations`."""
     folded, left, right = _as_written(phrase, hyphens)
     found = []
-    spaced = _LONG.sub(lambda number: f"{int(number[0]):,}".replace(",", " "), folded)
+    spaced = folded
+    if len(folded) > 3:
+        spaced = _LONG.sub(lambda number: f"{int(number[0]):,}".replace(",", " "), folded)
     if spaced != folded:
         edges = rf"(?<!\d ){left.pattern}", rf"(?! \d{{3}}(?!\d)){right.pattern}"
         found.append(_Whole(spaced, *map(_edge, edges)))
@@ -400,16 +405,19 @@ def _notations(folded: str, phrase: str) -> Iterator[str]:
     end inside words and spacing varies; and the pair lam-alef reversed inside a word, as fonts of PDFs give
     it.
     """
-    if (glued := without_glue(folded)) != folded:
-        yield glued
-    if _PERCENT.search(folded):
-        yield from (_PERCENT.sub(sign, folded) for sign in ("%", " percent", " per cent", " pct"))
-    if _TIMES.search(folded):
-        yield from (_TIMES.sub(sign, folded) for sign in ("x", "×", " x", " ×", " times"))  # noqa: RUF001
+    if _DIGIT.search(folded):
+        if (glued := without_glue(folded)) != folded:
+            yield glued
+        if _PERCENT.search(folded):
+            yield from (_PERCENT.sub(sign, folded) for sign in ("%", " percent", " per cent", " pct"))
+        if _TIMES.search(folded):
+            yield from (_TIMES.sub(sign, folded) for sign in ("x", "×", " x", " ×", " times"))  # noqa: RUF001
     if "-" in phrase or not phrase.isascii():
         hyphened = fold_phrase(phrase.replace("-", "\u2010"), "answer")
         if _HYPHENED.search(hyphened):
             yield _HYPHENED.sub("", hyphened)
+    if folded.isascii():
+        return
     if (plain := folded.translate(_BELOW)) != folded:
         yield plain
     breaks = [found.start() for found in _HANGUL.finditer(folded)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fathoms.metrics.aggregate import mean
 from fathoms.metrics.columns import Column, averaged, packed, renumbered, unpacked
 from fathoms.metrics.intervals import overall_intervals, plain_interval, shares_of
-from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling
+from fathoms.metrics.metric import Facts, JudgedMetric, Metric, Pooling, shared_score
 from fathoms.metrics.people import ByPeople, Labels
 from fathoms.metrics.pooled_f1 import UNKNOWN, F1Pool, f1_bounds, f1_figure
 from fathoms.metrics.question_facts import NumberedQuestions, QuestionFacts
@@ -95,39 +95,61 @@ class Pool:
         self._items = self._unjudged = self._failed = 0
         self._by_people: ByPeople | None = None
 
-    def add(self, question: QuestionFacts, score: Score, number: int | None = None) -> None:
-        """Add the score of one record; `number` is that of its question in `questions`, where it is known."""
-        why, parts = score.why, score.parts
-        self._numbers.append(self._questions.number(question) if number is None else number)
-        self._values.append(_NONE if score.value is None else score.value)
-        if self._adds_counts:
-            top, bottom = self.metric.ratio(score) or (_NONE, _NONE)
-            self._tops.append(top)
-            self._bottoms.append(bottom)
-        if self._adds_f1_counts and (counts := self.metric.f1_counts(score)):
-            self._f1.add(self._numbers[-1], counts)
-        if self._is_judged:
-            self._items += int(parts.get("claims") or parts.get("items") or 0)
-            self._unjudged += int(parts.get("unjudged") or 0)
-            for name, found in (("lowest", self._lowest), ("highest", self._highest)):
-                value = parts.get(name)
-                found.append(_NONE if value is None else value)
-        if why:
-            if self._columns and self._columns[0] in why:
-                self._cells[question.category, *(str(why[key]) for key in self._columns)] += 1
-            self._failed += "failed" in why
-            if lacking := why.get("lacks"):
-                self._lacking[str(lacking)] += 1
-        if parts and self._has_parts:
+    def add(self, question: QuestionFacts, score: Score) -> None:
+        """Add the score of one record."""
+        self.add_all([self._questions.number(question)], [score])
+
+    def add_all(self, numbers: Sequence[int], scores: Sequence[Score]) -> None:
+        """Add the scores of some records, given with the numbers of their questions in `questions`. Where
+        many of them are one object, this is faster than one at a time."""
+        self._numbers.extend(numbers)
+        self._values.extend([_NONE if score.value is None else score.value for score in scores])
+        counts = Counter(map(id, scores))
+        for score in {id(score): score for score in scores}.values():
+            if score.why:
+                self._failed += counts[id(score)] * ("failed" in score.why)
+                if lacking := score.why.get("lacks"):
+                    self._lacking[str(lacking)] += counts[id(score)]
+        if self._adds_counts or self._adds_f1_counts or self._is_judged:
+            self._add_counts(numbers, scores)
+        if self._columns or self._has_parts:
+            for number, score in zip(numbers, scores, strict=True):
+                self._add_reasons(number, score)
+
+    def _add_counts(self, numbers: Sequence[int], scores: Sequence[Score]) -> None:
+        """Add what a ratio of counts adds up of some scores, and what of them was not judged."""
+        for number, score in zip(numbers, scores, strict=True):
+            if self._adds_counts:
+                top, bottom = self.metric.ratio(score) or (_NONE, _NONE)
+                self._tops.append(top)
+                self._bottoms.append(bottom)
+            if self._adds_f1_counts and (counts := self.metric.f1_counts(score)):
+                self._f1.add(number, counts)
+            if self._is_judged:
+                parts = score.parts
+                self._items += int(parts.get("claims") or parts.get("items") or 0)
+                self._unjudged += int(parts.get("unjudged") or 0)
+                for name, found in (("lowest", self._lowest), ("highest", self._highest)):
+                    value = parts.get(name)
+                    found.append(_NONE if value is None else value)
+
+    def _add_reasons(self, number: int, score: Score) -> None:
+        """Count the cell of a score in the cross table, and add its parts to their own pools."""
+        why = score.why
+        if self._columns and self._columns[0] in why:
+            cell = [str(why[key]) for key in self._columns]
+            self._cells[self._questions[number].category, *cell] += 1
+        if score.parts and self._has_parts:
             self._counted.update(self.metric.counted(score))
             for name, value in self.metric.apart(score).items():
-                self._part(name).add(question, Score(metric=name, value=value))
+                self._part(name).add_all([number], [shared_score(name, value)])
 
-    def add_labels(self, facts: Facts, score: Score, labels: Labels) -> None:
-        """Add what people said of a record of a judged metric, whose score by the judge has been added."""
+    def add_labels(self, number: int, facts: Facts, score: Score, labels: Labels) -> None:
+        """Add what people said of a record of a judged metric, with the number of its question and its score
+        by the judge."""
         if isinstance(self.metric, JudgedMetric):
             self._by_people = self._by_people or ByPeople(self.metric, labels)
-            self._by_people.add(self._numbers[-1], facts, score)
+            self._by_people.add(number, facts, score)
 
     def leave_out(self, lacking: str, count: int = 1) -> None:
         """Count records whose question lacks what the metric needs, without adding their scores."""

@@ -35,7 +35,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from fathoms.errors import StoreError
 from fathoms.runs.folder import LARGEST_FILE, open_file, read_file, write_file
-from fathoms.runs.identity import identity, question_digest
+from fathoms.runs.identity import fingerprints, question_digest
 from fathoms.runs.metadata import COMPARISON_KEYS
 from fathoms.types import Failure, Question, Reply
 from fathoms.types.run.part import Json, Number
@@ -362,14 +362,14 @@ class TableMaker:
     ) -> None:
         """Add a question with its answers, their scores by profile and their values by metric."""
         question = _as_stored(question)
-        identified = identity(question, written=None)
+        found = fingerprints(question)
         place = len(self._ids)
         self._ids.append(question.id)
         self._of_questions["question/category"].append(self._number("categories", question.category))
-        self._of_questions["question/documents"].append(self._number("documents", identified.documents))
+        self._of_questions["question/documents"].append(self._number("documents", found.documents))
         self._of_questions["question/answerable"].append(question.answerable)
         for name in ("gold", "text", "answers", "evidence"):
-            self._hashes[name] += bytes.fromhex(getattr(identified, name))
+            self._hashes[name] += bytes.fromhex(getattr(found, name))
         self._hashes["asked"] += question_digest(question)
         if not COMPARISON_KEYS.isdisjoint(question.metadata):
             self._compared[question.id] = question.metadata

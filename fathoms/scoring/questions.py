@@ -40,6 +40,8 @@ ON_PURPOSE = "not judged on purpose: the interval of the figure is narrow enough
 """Why an answer has no value of a metric that was judged until its interval was narrow."""
 TOGETHER = 256
 """How many answers are classified together: with fewer, numpy takes longer for each."""
+_MOST_SHOWN = 1_000
+"""So many different scores of a metric are shown without being made again."""
 _OTHER_GOLD = frozenset({*GOLD.values(), TOO_FEW})
 """What a question lacks that a metric of a group is not meant for, which no question file repeats."""
 
@@ -66,19 +68,29 @@ class Rules:
 
 @dataclass(slots=True)
 class _Measure:
-    """A metric, the pool of its scores, and the last score with what a question file shows of it: many
-    answers have the same one, as one object (`shared_score`)."""
+    """A metric, the pool of its scores, the scores that are not pooled yet with the numbers of their
+    questions, and what a question file shows of the last different ones: many answers have the same one, as
+    one object (`shared_score`)."""
 
     metric: Metric
     pool: Pool
     name: str
     is_ranked: bool
-    last: Score | None = None
-    shown: MetricScore = field(default_factory=MetricScore)
+    scores: list[Score] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    shown: dict[int, tuple[Score, MetricScore]] = field(default_factory=dict)
+
+    def add_to_pool(self) -> None:
+        """Pool the scores that wait for it."""
+        self.pool.add_all(self.numbers, self.scores)
+        self.scores, self.numbers = [], []
+        if len(self.shown) > _MOST_SHOWN:
+            self.shown = {}
 
     def show(self, score: Score, *, verdicts: bool) -> MetricScore:
         """Return a score as a question file shows it, with the `verdicts` among its reasons or without."""
-        if score is not self.last:
+        known = self.shown.get(id(score))
+        if known is None:
             shown: MetricScore = {"value": score.value}
             if score.n != 1:
                 shown["n"] = score.n
@@ -88,8 +100,8 @@ class _Measure:
                 shown["why"] = why
             if self.metric.pooling == "counts" and (ratio := self.metric.ratio(score)) is not None:
                 shown["ratio"] = list(ratio)
-            self.last, self.shown = score, shown
-        return self.shown
+            known = self.shown[id(score)] = score, shown  # as long as a score is there, its id is its own
+        return known[1]
 
 
 class QuestionScorer:
@@ -135,7 +147,7 @@ class QuestionScorer:
         self._rules = rules
         self._known = known
         self._texts = texts
-        self._stages = stages
+        self._stages = frozenset(stages)
         self._on_done = on_done
 
     def score(self, questions: Sequence[Sequence[Entry]], file: str | None = None) -> None:
@@ -201,11 +213,13 @@ class QuestionScorer:
                 if record.question.id not in rules.variants:
                     self.curves.add(record)
                 self.document_ids.add(record)
+        for measure in self._measures:
+            measure.add_to_pool()
         self._on_done(len(self.tally))
 
     def _measured(self, facts: Facts) -> dict[str, MetricScore]:
-        """Score one record by every metric, add the scores to their pools, and return them as its question
-        file shows them."""
+        """Score one record by every metric, have the scores wait for their pools, and return them as its
+        question file shows them."""
         question, ranked, left_out = facts.record.question, facts.ranked, self._rules.left_out
         number = self._questions.number(question)
         is_variant = question.id in self._rules.variants
@@ -226,9 +240,10 @@ class QuestionScorer:
                 pool.leave_out(str(gold), not is_variant)
                 continue
             if not is_variant or name in OF_VARIANTS:
-                pool.add(question, score, number)
+                measure.scores.append(score)
+                measure.numbers.append(number)
                 if self._rules.labels:
-                    pool.add_labels(facts, score, self._rules.labels)
+                    pool.add_labels(number, facts, score, self._rules.labels)
             # the claims with their verdicts are written once for all metrics
             found[name] = measure.show(score, verdicts=len(facts.compared) == compared)
             unjudged = unjudged or bool(score.parts and score.parts.get("unjudged"))

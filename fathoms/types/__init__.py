@@ -206,6 +206,8 @@ class Chunk(StoredValue):
         """
         if self.document is None:
             return ()
+        if self.file is None and len(self.pages) == 1:  # as most chunks
+            return ((self.document, self.pages[0]),)
         numbers = set(self.pages)
         if self.file is not None:
             numbers.update(self.file.pages)

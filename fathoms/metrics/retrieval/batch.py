@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from fathoms.metrics.retrieval.levels import GOLD, Level, Rankings, lacks, rankings
 from fathoms.metrics.retrieval.trec import Measure, Ranking, measured
@@ -35,7 +35,9 @@ class Ranked(Protocol):
     def level(self) -> Level: ...
     @property
     def measure(self) -> Measure: ...
-    def of_values(self, record: Record, values: Values) -> Score: ...
+    def of_values(self, record: Record, values: Values) -> Score:
+        """Return the score, which depends on the values and on how many hops the question has alone, but at
+        the level of layout."""
 
 
 def rank_scores(
@@ -85,7 +87,14 @@ def _score(
         return
     measures = [metric.measure for metric in metrics]
     measured_for = _values(ranked.values(), measures)
+    known: dict[Any, dict[str, Score]] = {}  # many records have equal scores, which are one object
     for number, one in ranked.items():
+        question = records[number].question
+        several = (question.hops or len(question.steps)) > 1
+        key = (one.all, one.hops, (*one.modalities.items(),), (*one.counts.items(),), several)
+        if level != "layout" and key in known:
+            found[number].update(known[key])
+            continue
         values = measured_for[one.all]
         hops = [None if hop is None else measured_for[hop] for hop in one.hops]
         modalities = [(modality, measured_for[own]) for modality, own in one.modalities.items()]
@@ -98,6 +107,7 @@ def _score(
                 one.counts,
             )
             found[number][name] = metric.of_values(records[number], own_values)
+        known[key] = {name: found[number][name] for name in names}
 
 
 def _values(
