@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import ClassVar, Literal
 
 from fathoms.metrics.gold_pages import chunks_in_prompt
 from fathoms.metrics.metric import Facts, Metric, Need, shared_score
+from fathoms.metrics.retrieval.gold import gold_of
 from fathoms.types import Question, Record, Score
 
 LEAST = 2
@@ -28,10 +28,9 @@ Documents = frozenset[str] | None
 """The evidence documents that reached a stage, `None` where that is not known."""
 
 
-@lru_cache(maxsize=1)  # for the metrics of one answer
 def evidence_documents(question: Question) -> frozenset[str]:
     """Return the different documents of the gold pages of a question."""
-    return frozenset(document for document, _ in question.gold_pages)
+    return frozenset([document for document, _ in gold_of(question).pages])
 
 
 def _documents(record: Record, names: Iterable[str | None]) -> Documents:

@@ -72,8 +72,8 @@ class RunTexts:
     def _gold_text(self, question: Question, match: Match, hyphens: Hyphens) -> GoldText:
         """Measure how much of the gold answer the text of the gold pages has (the stage `documents`)."""
         found = gold_text_recall(question, self.parsed, match, hyphens)
-        known = self._known.issuperset(name for name, _ in found.pages)
-        return found if known else found._replace(recall=None)
+        known = self._known.issuperset([name for name, _ in found.pages])
+        return found if known or found.recall is None else found._replace(recall=None)
 
     def page_starts(self, document: str) -> Mapping[int, str] | None:
         """Return how the text of each page of a document that has any begins, by page number; `None` if the

@@ -152,6 +152,8 @@ def _others_holding(
     hyphens: Hyphens,
 ) -> tuple[int, int]:
     """Return how many non-gold documents contain the whole answer, and of how many (at most `COMPARED`)."""
+    if not texts.documents:
+        return 0, 0
     gold = {item.document for item in question.evidence} | set(question.files)
     holds = [
         recall_in((texts.whole(name, match),), wanted, match, hyphens).value == 1

@@ -28,7 +28,7 @@ def cell(value: object) -> object:
 def csv_line(values: Iterable[object], numbers: Iterable[float | None] = ()) -> str:
     """Return some values, converted by `cell`, and then some numbers as one line that ends in CR LF; `None`
     is an empty cell."""
-    return str(_WRITER.writerow([*map(cell, values), *numbers]))
+    return str(_WRITER.writerow([*[one if one is None else cell(one) for one in values], *numbers]))
 
 
 @lru_cache(maxsize=256)

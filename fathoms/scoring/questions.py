@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 from fathoms.judges.asking import Judged as JudgeResults
@@ -196,23 +196,33 @@ class QuestionScorer:
         for metric in self._of_retrieval:
             name = metric.name
             self.pools[name].leave_out(GOLD[metric.level], sum(name not in scores for scores in originals))
-        ranked = iter(of_retrieval)
-        for repeats in questions:
-            rows = [with_funnels(record, judged.row(record), self._texts, self._stages) for record in repeats]
-            facts = [
-                Facts(record, row.get(rules.profile) or RecordScore(), *found, next(ranked), self._texts)
-                for record, row in zip(repeats, rows, strict=True)
-            ]
-            metrics = list(map(self._measured, facts))
-            claims = list(map(self._compared, facts))
-            write(repeats, rows, metrics, claims)
-            self.table.add(repeats[0].question, repeats, rows, metrics)
-            self.tables.add_scored(repeats, rows, metrics)
-            for record, row in zip(repeats, rows, strict=True):
-                self.tally.add(record, row)
-                if record.question.id not in rules.variants:
-                    self.curves.add(record)
-                self.document_ids.add(record)
+        # step by step and not record by record: the caches of the processor have room for one step
+        scored = [judged.row(record) for record in records]
+        rows = [
+            with_funnels(record, row, self._texts, self._stages)
+            for record, row in zip(records, scored, strict=True)
+        ]
+        facts = [
+            Facts(record, row.get(rules.profile) or RecordScore(), *found, ranked, self._texts)
+            for record, row, ranked in zip(records, rows, of_retrieval, strict=True)
+        ]
+        metrics = list(map(self._measured, facts))
+        claims = list(map(self._compared, facts))
+        ends = list(accumulate(map(len, questions)))
+        parts = [slice(end - len(repeats), end) for end, repeats in zip(ends, questions, strict=True)]
+        for repeats, part in zip(questions, parts, strict=True):
+            write(repeats, rows[part], metrics[part], claims[part])
+        for repeats, part in zip(questions, parts, strict=True):
+            self.table.add(repeats[0].question, repeats, rows[part], metrics[part])
+        for repeats, part in zip(questions, parts, strict=True):
+            self.tables.add_scored(repeats, rows[part], metrics[part])
+        for record, row in zip(records, rows, strict=True):
+            self.tally.add(record, row)
+        for record in records:
+            if record.question.id not in rules.variants:
+                self.curves.add(record)
+        for record in records:
+            self.document_ids.add(record)
         for measure in self._measures:
             measure.add_to_pool()
         self._on_done(len(self.tally))

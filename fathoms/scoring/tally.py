@@ -109,6 +109,11 @@ class Tally:
     def _add_calls(self, record: Record) -> None:
         """Count the calls that a record took, the answer being one of them, and those that were retried."""
         parts = record.prompt.parts if record.prompt else ()
+        if not (parts or record.calls or record.retries):  # as most
+            self.counts["calls"] += record.attempts > 0
+            self.counts["retried"] += record.attempts > 1
+            self.counts["documents_failed"] += 0
+            return
         requests = 1 + sum(part.document is None for part in parts)
         self.counts["documents_failed"] += any(part.error for part in parts)
         calls = [

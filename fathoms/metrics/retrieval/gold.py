@@ -58,16 +58,18 @@ def gold_of(question: Question) -> Gold:
     modalities are `text` and `image`.
     """
     evidence = question.gold_evidence
+    documents = frozenset([item.document for item in evidence]) or frozenset(question.files)
+    pages, boxes = _pages(evidence), _boxes(evidence)
     by_modality: dict[str, set[Place]] = {}
     for item in evidence:
         if item.modality and item.page is not None:
             by_modality.setdefault(item.modality, set()).add((item.document, item.page))
     return Gold(
-        documents=frozenset(item.document for item in evidence) or frozenset(question.files),
-        pages=question.gold_pages,
-        boxes=_boxes(evidence),
-        hops=_hops(question, evidence),
-        without_page=sum(item.page is None for item in evidence),
+        documents=documents,
+        pages=pages,
+        boxes=boxes,
+        hops=_hops(question, evidence) or (Hop(1, documents, pages, boxes),),
+        without_page=sum([item.page is None for item in evidence]),
         modalities={name: frozenset(places) for name, places in by_modality.items()},
         grades=_grades(evidence),
     )
@@ -76,6 +78,8 @@ def gold_of(question: Question) -> Gold:
 def _grades(evidence: Iterable[Evidence]) -> dict[Place, int]:
     """Return the grade of each gold page, or nothing if none is graded higher than 1."""
     grades: dict[Place, int] = {}
+    if not any(item.relevance for item in evidence):  # as in most data sets
+        return grades
     for item in evidence:
         if item.page is not None:
             place = (item.document, item.page)
@@ -84,11 +88,10 @@ def _grades(evidence: Iterable[Evidence]) -> dict[Place, int]:
 
 
 def _hops(question: Question, evidence: Iterable[Evidence]) -> tuple[Hop, ...]:
-    evidence = tuple(evidence)
+    """Return the hops that evidence names by `step`, none where no evidence does."""
     named = [item.step for item in evidence if item.step is not None]
     if not named:
-        documents = frozenset(item.document for item in evidence) or frozenset(question.files)
-        return (Hop(1, documents, _pages(evidence), _boxes(evidence)),)
+        return ()
     count = max(question.hops or 1, len(question.steps), *named)
     found = []
     for number in range(1, count + 1):
@@ -98,15 +101,14 @@ def _hops(question: Question, evidence: Iterable[Evidence]) -> tuple[Hop, ...]:
 
 
 def _pages(evidence: Iterable[Evidence]) -> frozenset[Place]:
-    return frozenset((item.document, item.page) for item in evidence if item.page is not None)
+    return frozenset([(item.document, item.page) for item in evidence if item.page is not None])
 
 
 def _boxes(evidence: Iterable[Evidence]) -> tuple[GoldBox, ...]:
     """Return the different boxes, in the order of the evidence."""
-    return tuple(
-        dict.fromkeys(
-            ((item.document, item.page), item.bbox)
-            for item in evidence
-            if item.page is not None and item.bbox is not None
-        )
-    )
+    places = [
+        ((item.document, item.page), item.bbox)
+        for item in evidence
+        if item.page is not None and item.bbox is not None
+    ]
+    return tuple(dict.fromkeys(places))
