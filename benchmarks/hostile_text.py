@@ -84,13 +84,13 @@ def spans(name: str, **attributes: Any) -> Callable[[str, Path], object]:
 
     def time_it(text: str, folder: Path) -> object:
         top = chat("a", "f", 0, "", [("user", "What?")], answer="It is 41.") | {"spanId": "top"}
-        made = [
+        result = [
             span("a", "", number, **attributes)
             | {"spanId": f"{number:x}", "parentSpanId": "top", "name": name}
             for number in range(len(text) // 64)
         ]
         path = folder / "t.json"
-        path.write_text(json.dumps(otlp(top, *made)))
+        path.write_text(json.dumps(otlp(top, *result)))
         return read_traces(path, Options())
 
     return time_it

@@ -58,8 +58,8 @@ class Cost(NamedTuple):
 
     def less(self, part: Cost) -> Cost:
         """The same pages, less what a part of the work takes; each has an index of its own."""
-        made = self.size - part.size
-        return Cost(self.pages, self.seconds - part.seconds, made, self.index)
+        result = self.size - part.size
+        return Cost(self.pages, self.seconds - part.seconds, result, self.index)
 
 
 def main() -> None:
@@ -134,12 +134,12 @@ def sample(corpus: Path, pages: int) -> Path:
     """Write a document with the first pages of the sample corpus that have text."""
     (corpus / "documents").mkdir(parents=True)
     (corpus / "questions.jsonl").write_text('{"question": "What?", "answers": [["that"]]}\n')
-    with pypdfium2.PdfDocument.new() as made:
+    with pypdfium2.PdfDocument.new() as built:
         for path in sorted((ROOT / "data" / "sample").glob("*.pdf")):
             with pypdfium2.PdfDocument(path) as source:
-                if left := min(5, len(source), pages - len(made)):
-                    made.import_pages(source, list(range(left)))
-        made.save(corpus / "documents" / "sample.pdf")
+                if left := min(5, len(source), pages - len(built)):
+                    built.import_pages(source, list(range(left)))
+        built.save(corpus / "documents" / "sample.pdf")
     return corpus
 
 

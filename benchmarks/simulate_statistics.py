@@ -259,7 +259,7 @@ def ratio_rows(replications: int, rng: np.random.Generator) -> list[Row]:
             continue
         found = {p: ratio_coverage(n, count, most, chances, p, replications, rng) for p in EDGE_RATES}
         row: Row = {"questions": n, "answers to a question": name, "chances": chances}
-        row |= {f"rate {p:g}": held for p, held in found.items()}
+        row |= {f"rate {p:g}": covered for p, covered in found.items()}
         rows.append(row | {"lowest": min(found.values(), key=figure)})
     return rows
 
@@ -277,16 +277,16 @@ def ratio_coverage(
     many = rng.beta(BETA * p, BETA * (1 - p), 10**6)
     drawn = count(many)
     truth = float(drawn @ many / drawn.sum()) if kind == "unlike" else p
-    held = []
-    while len(held) < times:
+    covered = []
+    while len(covered) < times:
         chances = rng.beta(BETA * p, BETA * (1 - p), n) if kind == "unlike" else np.full(n, p)
         answers = count(chances)
         if not answers.any():
             continue
         tops, bottoms = rng.binomial(answers, chances).astype(float), answers.astype(float)
         found = ratio_interval(tops, bottoms, most=most)
-        held.append(found.low <= truth <= found.high)
-    return share(held)
+        covered.append(found.low <= truth <= found.high)
+    return share(covered)
 
 
 def f1_rows(replications: int, rng: np.random.Generator) -> list[Row]:
@@ -303,10 +303,10 @@ def f1_rows(replications: int, rng: np.random.Generator) -> list[Row]:
                 f1_case(n, part, recall, false, repeats, drawn, replications, rng)
                 for false, drawn in product((0.0, 0.02, 0.1), (False, True))
             ]
-            lowest[recall] = min((held for held, _ in cases), key=figure)
+            lowest[recall] = min((covered for covered, _ in cases), key=figure)
             if recall == 0.5:
                 width = cases[0][1]
-        row |= {f"recall {recall:g}": held for recall, held in lowest.items()}
+        row |= {f"recall {recall:g}": covered for recall, covered in lowest.items()}
         rows.append(row | {"lowest": min(lowest.values(), key=figure), "mean width at .5": f"{width:.3f}"})
     return rows
 
@@ -323,11 +323,11 @@ def f1_case(
 ) -> tuple[str, float]:
     """The coverage and the mean width of one case; if no question counts, there is no F1, and it is drawn
     again."""
-    held, widths = [], []
+    covered, widths = [], []
     known: dict[bytes, tuple[float, float]] = {}
     hits, wrong = n * part * recall, n * (1 - part) * false
     truth = 2 * hits / (n * part + hits + wrong)
-    while len(held) < times:
+    while len(covered) < times:
         unanswerable = np.arange(n) < (rng.binomial(n, part) if drawn else n * part)
         chances = np.where(unanswerable, recall, false)
         if repeats > 1:
@@ -343,9 +343,9 @@ def f1_case(
         if key not in known:
             known[key] = ratio_interval(2 * right, bottoms, 2, repeats)[:2]
         low, high = known[key]
-        held.append(low <= truth + 1e-9 and truth - 1e-9 <= high)
+        covered.append(low <= truth + 1e-9 and truth - 1e-9 <= high)
         widths.append(high - low)
-    return share(held), float(np.mean(widths))
+    return share(covered), float(np.mean(widths))
 
 
 def unbounded_rows(replications: int, rng: np.random.Generator) -> list[Row]:
@@ -464,15 +464,15 @@ def clustered_coverage(
 ) -> str:
     """How often CR2 holds the mean over all documents there could be, where the chances of documents have a
     beta distribution with an intra-class correlation `icc`."""
-    held = []
+    covered = []
     for number in range(times):
         codes = sets[number % len(sets)]
         kinds = int(codes.max()) + 1
         level = rng.beta((1 / icc - 1) * p, (1 / icc - 1) * (1 - p), documents.max() + 1)
         values = (rng.random(documents.size) < level[documents]).astype(float)
         found = cr2_interval(values, codes, documents, np.full(kinds, 1 / kinds))
-        held.append(found.low <= p <= found.high)
-    return share(held)
+        covered.append(found.low <= p <= found.high)
+    return share(covered)
 
 
 def difference_rows(replications: int, rng: np.random.Generator) -> list[Row]:
@@ -554,7 +554,7 @@ def f1_difference_rows(replications: int, rng: np.random.Generator) -> list[Row]
     for n, (recall, mistaken) in product(
         (40, 100, 200), ((0.9, 0.1), (0.9, 0.05), (0.97, 0.02), (0.99, 0.01), (0.5, 0.1))
     ):
-        p, held = [], []
+        p, covered = [], []
         while len(p) < replications:
             unanswerable, one, other = rng.random(n) < 0.3, rng.random(n), rng.random(n)
             sides = []
@@ -567,10 +567,10 @@ def f1_difference_rows(replications: int, rng: np.random.Generator) -> list[Row]
             values, weights = linearised(*sides), np.full(n, 1 / n)
             scale = float(np.abs(values).max()) or 1.0
             low, high = bounds(pair(values / scale, weights), Z)
-            held.append(bool(low <= 0 <= high))
+            covered.append(bool(low <= 0 <= high))
             p.append(difference_p(values / scale, weights, resamples=1_999, seed=len(p)))
         row: Row = {"questions": n, "recall": f"{recall:g}", "false abstentions": f"{mistaken:g}"}
-        rows.append(row | {"p < .05": share(np.array(p) < 0.05), "coverage": share(held)})
+        rows.append(row | {"p < .05": share(np.array(p) < 0.05), "coverage": share(covered)})
     return rows
 
 
@@ -582,7 +582,7 @@ def rank_rows(replications: int, rng: np.random.Generator) -> list[Row]:
     ):
         weights = macro_weights(edge_codes(n))
         truth = [1 + sum(other > rate for other in rates) for rate in rates]
-        held = []
+        covered = []
         for seed in range(replications):
             # runs agree on half of the luck, as answers to one question do
             luck = rng.random(n)
@@ -591,9 +591,9 @@ def rank_rows(replications: int, rng: np.random.Generator) -> list[Row]:
             drawn = np.where(shared[None, :, None], luck[None, :, None], alone)
             scores = (drawn < np.array(rates)[:, None, None]).mean(axis=2)
             found = rank_intervals(scores, weights, seed=seed)
-            held.append(all(low <= rank <= high for (low, high), rank in zip(found, truth, strict=True)))
+            covered.append(all(low <= rank <= high for (low, high), rank in zip(found, truth, strict=True)))
         names = ", ".join(f"{rate:g}" for rate in rates)
-        rows.append({"questions": n, "answers": repeats, "true rates": names, "all held": share(held)})
+        rows.append({"questions": n, "answers": repeats, "true rates": names, "all held": share(covered)})
     return rows
 
 
@@ -658,10 +658,10 @@ def repeat_rows(replications: int, rng: np.random.Generator) -> list[Row]:
     for n, (first, second) in product((15, 93), ((1, 1), (5, 5), (5, 1))):
         for world in ("equal", "mixed", "traded"):
             cases = [repeated(n, first, second, world, rate, replications, rng) for rate in EDGES]
-            flip, drawn, used, held = zip(*cases, strict=True)
+            flip, drawn, used, covered = zip(*cases, strict=True)
             row: Row = {"questions": n, "answers": f"{first} and {second}", "runs": world}
             row |= {"sign-flip": max(flip, key=figure), "pooled": max(drawn, key=figure)}
-            row |= {"used by compare": max(used, key=figure), "coverage": min(held, key=figure)}
+            row |= {"used by compare": max(used, key=figure), "coverage": min(covered, key=figure)}
             rows.append(row)
     return rows
 
@@ -682,8 +682,8 @@ def repeated(
         both = max(flip, float(score_p(pair(differences, weights))))
         used = max(both, drawn) if first != second else both
         found.append((flip < 0.05, drawn < 0.05, used < 0.05, low <= 0 <= high))
-    flips, draws, chosen, held = map(share, zip(*found, strict=True))
-    return flips, draws, chosen, held
+    flips, draws, chosen, covered = map(share, zip(*found, strict=True))
+    return flips, draws, chosen, covered
 
 
 def answered(chances: Array, repeats: int, rng: np.random.Generator) -> list[list[float]]:
@@ -703,10 +703,10 @@ def shifted_rows(replications: int, rng: np.random.Generator) -> list[Row]:
     """The lowest coverage of the interval of a difference, over pairs of rates at the edges (`CHANGES`)."""
     rows = []
     for n, (first, second), parts in product((3, 15, 93), ((1, 1), (5, 1)), (1, 3)):
-        held = [shifted(n, first, second, parts, *rates, replications, rng) for rates in CHANGES]
-        at = min(range(len(held)), key=lambda place: figure(held[place]))
+        covered = [shifted(n, first, second, parts, *rates, replications, rng) for rates in CHANGES]
+        at = min(range(len(covered)), key=lambda place: figure(covered[place]))
         row: Row = {"questions": n, "answers": f"{first} and {second}"}
-        row |= {"scores": "thirds" if parts > 1 else "right or wrong", "lowest coverage": held[at]}
+        row |= {"scores": "thirds" if parts > 1 else "right or wrong", "lowest coverage": covered[at]}
         rows.append(row | {"between": "{:.2f} and {:.2f}".format(*CHANGES[at])})
     return rows
 

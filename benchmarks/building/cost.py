@@ -43,15 +43,15 @@ def main() -> int:
         done = subprocess.run([*command, "--json"], cwd=folder, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(done.stderr)
-        told: dict[str, Any] = json.loads(done.stdout)
+        shown: dict[str, Any] = json.loads(done.stdout)
         calls = len(server.bodies(CHAT))
     tokens: Counter[str] = Counter()
-    for stage, one in told["spent"].items():
+    for stage, one in shown["spent"].items():
         tokens[stage] = int(one["prompt_tokens"] + one["reply_tokens"])
         print(f"{stage:<13} {int(one['calls']):>6} calls {tokens[stage]:>9,} tokens")
-    each = calls / told["questions"], tokens.total() / told["questions"]
+    each = calls / shown["questions"], tokens.total() / shown["questions"]
     print(
-        f"{told['drafts']} drafts, {told['questions']} questions: {each[0]:.1f} calls and {each[1]:,.0f}"
+        f"{shown['drafts']} drafts, {shown['questions']} questions: {each[0]:.1f} calls and {each[1]:,.0f}"
         " tokens each"
     )
     return int(each[0] > CALLS or each[1] > TOKENS)

@@ -63,10 +63,10 @@ def project(path: Path) -> Project:
     return Project(path)
 
 
-def results(made: Project) -> dict[str, Any]:
+def results(one_project: Project) -> dict[str, Any]:
     """The figures of every pipeline, and what each question was answered from."""
     found: dict[str, Any] = {}
-    for run in made.runs():
+    for run in one_project.runs():
         summary = json.loads((run / "summary.json").read_text())
         name = json.loads((run / "manifest.json").read_text())["name"]
         views = {path.name: json.loads(path.read_text()) for path in (run / "questions").glob("*.json")}
@@ -77,7 +77,7 @@ def results(made: Project) -> dict[str, Any]:
             "answers": {key: view["repeats"][0]["answer"]["text"] for key, view in views.items()},
             "hits": {key: view["repeats"][0]["hits"] for key, view in views.items()},
         }
-    return json.loads(json.dumps(found).replace(str(made.path), ""))
+    return json.loads(json.dumps(found).replace(str(one_project.path), ""))
 
 
 def flip(data: bytes, chance: random.Random) -> bytes:
@@ -130,17 +130,17 @@ def damage(cache: Path, chance: random.Random) -> str:
     return f"{how.__name__} {path.relative_to(cache)}"
 
 
-def judged(made: Project, expected: dict[str, Any]) -> tuple[str, str]:
+def judged(one_project: Project, expected: dict[str, Any]) -> tuple[str, str]:
     """The outcome of a run on a damaged cache, in a word, and what it printed."""
     try:
-        done = made.fathoms(*COMMAND, timeout=120)
+        done = one_project.fathoms(*COMMAND, timeout=120)
     except subprocess.TimeoutExpired:
         return "FAULT: hangs", ""
     if "Traceback" in done.stderr or "bug in fathoms" in done.stderr:
         return "FAULT: no sentence", done.stderr
     if done.returncode:
         return ("ends with a sentence" if "fathoms: " in done.stderr else "FAULT: no sentence"), done.stderr
-    if results(made) != expected:
+    if results(one_project) != expected:
         return "FAULT: other figures", done.stderr
     return ("equal, told" if " made again" in done.stderr else "equal, nothing to tell"), done.stderr
 
@@ -155,14 +155,14 @@ def campaign(seed: int, trials: int, folder: Path) -> Counter[str]:
     outcomes: Counter[str] = Counter()
     for number in range(trials):
         chance = random.Random(f"{seed} {number}")
-        made = Project(folder / "trial")
-        shutil.copytree(reference.path, made.path, ignore=lambda path, names: {"runs"} & set(names))
-        what = damage(made.path / "cache", chance)
-        outcome, said = judged(made, expected)
+        one_project = Project(folder / "trial")
+        shutil.copytree(reference.path, one_project.path, ignore=lambda path, names: {"runs"} & set(names))
+        what = damage(one_project.path / "cache", chance)
+        outcome, said = judged(one_project, expected)
         outcomes[outcome] += 1
         if "FAULT" in outcome:
             print(f"trial {number}: {what}: {outcome}\n{said[-2000:]}", flush=True)
-        shutil.rmtree(made.path)
+        shutil.rmtree(one_project.path)
     return outcomes
 
 

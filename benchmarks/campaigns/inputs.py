@@ -342,10 +342,10 @@ def trial(rng: random.Random, folder: Path, texts: dict[str, str]) -> tuple[str,
     target.write_bytes(mutated(rng, name, texts[name]))
     code, said = quietly([part.format(name) if part == "{}" else part for part in call])
     found = outcome(code, said, name)
-    kept = target.read_bytes() if target.is_file() else b""
+    stored = target.read_bytes() if target.is_file() else b""
     target.write_text(texts[name])
     if found not in ("ok", "place"):
-        said = f"{kept[:300]!r}\n{said[-600:]}"
+        said = f"{stored[:300]!r}\n{said[-600:]}"
     return found, name, call, said
 
 

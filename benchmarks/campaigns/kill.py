@@ -52,9 +52,9 @@ class FaultError(Exception):
     """Something that is not as it must be after a command was stopped."""
 
 
-def facts(made: Project) -> dict[str, Any]:
+def facts(project: Project) -> dict[str, Any]:
     """What the newest run says: its figures and its answers, but for times."""
-    run = made.runs()[-1]
+    run = project.runs()[-1]
     views = [json.loads(path.read_bytes()) for path in (run / "questions").glob("*.json")]
     answers = {
         view["question"]["id"]: [
@@ -68,12 +68,12 @@ def facts(made: Project) -> dict[str, Any]:
     return found
 
 
-def stopped(made: Project, verb: str, sent: signal.Signals, after: float) -> int:
+def stopped(project: Project, verb: str, sent: signal.Signals, after: float) -> int:
     """Start a command and send the signal so many seconds later; its exit code."""
-    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(made.path / "cache")}
+    environment = {**os.environ, "FATHOMS_CACHE_DIR": str(project.path / "cache")}
     command = [sys.executable, "-m", "fathoms", *VERBS[verb]]
     with subprocess.Popen(
-        command, cwd=made.path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command, cwd=project.path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as process:
         try:
             process.wait(after)
@@ -86,41 +86,41 @@ def stopped(made: Project, verb: str, sent: signal.Signals, after: float) -> int
             raise FaultError("does not end within a minute of the signal") from None
 
 
-def done(made: Project, *command: str) -> None:
+def done(project: Project, *command: str) -> None:
     """A command that has to end well."""
-    found = made.fathoms(*command)
+    found = project.fathoms(*command)
     if found.returncode or "Traceback" in found.stderr or "bug in fathoms" in found.stderr:
         raise FaultError(f"{' '.join(command)}: exit code {found.returncode}: {found.stderr[-1500:]}")
 
 
-def done_again(made: Project, verb: str, before: int) -> None:
+def done_again(project: Project, verb: str, before: int) -> None:
     """What a user does who finds the command stopped."""
     if verb == "run":
-        begun = len(made.runs()) > before
-        done(made, *(("run", "--resume") if begun else VERBS["run"]))
+        started = len(project.runs()) > before
+        done(project, *(("run", "--resume") if started else VERBS["run"]))
         return
-    done(made, *VERBS[verb])
-    done(made, *(VERBS["run"] if verb == "ingest" else ("score", "latest")))
+    done(project, *VERBS[verb])
+    done(project, *(VERBS["run"] if verb == "ingest" else ("score", "latest")))
 
 
-def whole(made: Project) -> None:
+def whole(project: Project) -> None:
     """Every JSON file can be read, and nothing unfinished is left."""
-    for path in (made.path / "runs").rglob("*.json"):
+    for path in (project.path / "runs").rglob("*.json"):
         try:
             json.loads(path.read_bytes())
         except ValueError as error:
             raise FaultError(f"{path.name} is not whole: {error}") from error
-    if left := [path.name for path in made.path.rglob(".*.part")]:
+    if left := [path.name for path in project.path.rglob(".*.part")]:
         raise FaultError(f"left behind: {left}")
 
 
-def trial(made: Project, verb: str, sent: signal.Signals, after: float, expected: dict[str, Any]) -> str:
+def trial(project: Project, verb: str, sent: signal.Signals, after: float, expected: dict[str, Any]) -> str:
     """One command, stopped and done again: how the first ended. Raises FaultError."""
-    before = len(made.runs())
-    code = stopped(made, verb, sent, after)
-    done_again(made, verb, before)
-    whole(made)
-    if facts(made) != expected:
+    before = len(project.runs())
+    code = stopped(project, verb, sent, after)
+    done_again(project, verb, before)
+    whole(project)
+    if facts(project) != expected:
         raise FaultError("other figures")
     return "ended before the signal" if code == 0 else "stopped"
 
@@ -141,16 +141,16 @@ def campaign(seed: int, trials: int, folder: Path) -> Counter[tuple[str, str, st
     for number in range(trials):
         chance = random.Random(f"{seed} {number}")
         verb, sent = list(VERBS)[number % len(VERBS)], SIGNALS[number // len(VERBS) % len(SIGNALS)]
-        made = Project(folder / "trial")
-        shutil.copytree((fresh if verb in ("run", "ingest") else ready).path, made.path)
+        project = Project(folder / "trial")
+        shutil.copytree((fresh if verb in ("run", "ingest") else ready).path, project.path)
         after = seconds[verb] * chance.uniform(0.3, 1.0)  # before that Python is still starting
         try:
-            outcome = trial(made, verb, sent, after, expected)
+            outcome = trial(project, verb, sent, after, expected)
         except FaultError as fault:
             outcome = "FAULT"
             print(f"trial {number}: {verb}, {sent.name} after {after:.2f} s: {fault}", flush=True)
         outcomes[verb, sent.name, outcome] += 1
-        shutil.rmtree(made.path)
+        shutil.rmtree(project.path)
     return outcomes
 
 

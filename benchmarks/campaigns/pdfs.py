@@ -74,7 +74,7 @@ def pages_lost(data: bytearray, rng: random.Random) -> bytearray:
 
 
 DAMAGE: dict[str, Callable[[bytearray, random.Random], bytearray]] = {
-    made.__name__: made for made in (flipped, overwritten, truncated, cut_out, as_text, pages_lost)
+    result.__name__: result for result in (flipped, overwritten, truncated, cut_out, as_text, pages_lost)
 }
 
 
@@ -116,7 +116,7 @@ def campaign(arguments: argparse.Namespace) -> int:
     paths = sorted(arguments.folder.glob("*.pdf"))
     truths = dict(zip(paths, parse_all(parser, paths, workers=2), strict=True))
     counts: Counter[tuple[str, str]] = Counter()
-    much = told = needless = 0
+    much = count = needless = 0
     end = time.monotonic() + arguments.seconds
     with tempfile.TemporaryDirectory() as folder:
         for number in range(arguments.trials):
@@ -132,7 +132,7 @@ def campaign(arguments: argparse.Namespace) -> int:
             counts[kind, found] += 1
             if found in ("warned", "silent") and share >= MUCH:
                 much += 1
-                told += found == "warned"
+                count += found == "warned"
             needless += found == "warned" and share <= LITTLE
             if found in FAULTS:
                 print(
@@ -148,7 +148,7 @@ def campaign(arguments: argparse.Namespace) -> int:
     sums = {column: sum(counts[kind, column] for kind in DAMAGE) for column in COLUMNS}
     print(f"{'all':<12}" + "".join(f"{sums[column]:>8}" for column in COLUMNS))
     print(
-        f"{sum(sums.values())} trials, seed {arguments.seed}; {told} of {much} documents that lack "
+        f"{sum(sums.values())} trials, seed {arguments.seed}; {count} of {much} documents that lack "
         f"{percent(MUCH)} of their text or more have a warning; {needless} warnings are of a whole text"
     )
     return sum(sums[column] for column in FAULTS)

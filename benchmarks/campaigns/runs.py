@@ -158,10 +158,10 @@ def call(arguments: list[str], folder: Path) -> tuple[int | None, str, str]:
         code = 70
         try:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            with out.open("w") as told, err.open("w") as said:
-                os.dup2(told.fileno(), 1)
+            with out.open("w") as reported, err.open("w") as said:
+                os.dup2(reported.fileno(), 1)
                 os.dup2(said.fileno(), 2)
-                sys.stdout, sys.stderr = told, said
+                sys.stdout, sys.stderr = reported, said
                 sys.stdin = io.StringIO("4\n4\n" * 9)
                 from fathoms.cli import main
 
@@ -198,19 +198,24 @@ def outcome(code: int | None, out: str, err: str, *, edited: bool, whole: str, n
     if code == 0 and plain(out) == whole:
         return "same"
     if code == 0 or (code in (100, 101) and out):
-        told = (
+        reported = (
             "cannot be" in err
             or "damaged" in err
             or "missing" in err
             or "is not read" in err
             or "answer yet" in err + out
         )
-        return "told" if told else "as edited" if edited else "silent"
+        return "told" if reported else "as edited" if edited else "silent"
     return "sentence" if any(name in err for name in names) else "no place"
 
 
 def trial(
-    seed: int, kept: Path, run: Path, whole: dict[str, str], told: Callable[[str], None], asked_all: bool
+    seed: int,
+    one_path: Path,
+    run: Path,
+    whole: dict[str, str],
+    reported: Callable[[str], None],
+    wanted_all: bool,
 ) -> Any:
     """Damage a copy of the run, and see what the commands do: (command, outcome). What only reads finds the
     same copy; each of the others a new one with the same damage."""
@@ -218,7 +223,7 @@ def trial(
     for name in [*light, *random.Random(seed).sample(heavy, 2)]:
         if name == light[0] or name in heavy:
             shutil.rmtree("runs")
-            shutil.copytree(kept, "runs")
+            shutil.copytree(one_path, "runs")
             path, kind = damaged(run, random.Random(seed))
         code, out, err = call(COMMANDS[name], Path())
         absent = {"summary.json": ("delete",), "reviews.jsonl": ("delete", "truncate")}  # as if never made
@@ -227,9 +232,9 @@ def trial(
         found = outcome(code, out, err, edited=edited, whole=whole[name], names=[run.name, path.name])
         if name == "ls" and (code != 0 or run.name[:16] not in out or "_other_" not in out):
             found = "silent"
-        if found not in GOOD or (asked_all and found == "sentence"):
+        if found not in GOOD or (wanted_all and found == "sentence"):
             where = f"{name} after {kind} of {path.relative_to(run)}"
-            told(f"{found}: {where}: exit {code}: {err.strip()[-300:]!r}")
+            reported(f"{found}: {where}: exit {code}: {err.strip()[-300:]!r}")
         yield name, found
 
 
@@ -258,25 +263,25 @@ def main() -> int:
     parser.add_argument(
         "--all", action="store_true", help="Tell of every call that ended with a sentence too."
     )
-    asked = parser.parse_args()
+    options = parser.parse_args()
     counts: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         run = make(folder)
         importlib.import_module("matplotlib.backends.backend_agg")  # once, before the children
 
-        kept = folder / "kept"
-        shutil.copytree(folder / "runs", kept)
+        stored = folder / "kept"
+        shutil.copytree(folder / "runs", stored)
         whole = {name: plain(call(arguments, Path())[1]) for name, arguments in COMMANDS.items()}
         shutil.rmtree("runs")
-        shutil.copytree(kept, "runs")
-        for number in range(asked.trials):
-            tell = partial(say, number, quiet=asked.quiet)
-            seed = asked.seed * 1_000_003 + number
-            for command, found in trial(seed, kept, run, whole, tell, asked.all):
+        shutil.copytree(stored, "runs")
+        for number in range(options.trials):
+            tell = partial(say, number, quiet=options.quiet)
+            seed = options.seed * 1_000_003 + number
+            for command, found in trial(seed, stored, run, whole, tell, options.all):
                 counts[command, found] += 1
     outcomes = sorted({found for _, found in counts}, key=lambda found: (found not in GOOD, found))
-    print(f"{asked.trials} trials\n{'command':10}" + "".join(f"{found:>12}" for found in outcomes))
+    print(f"{options.trials} trials\n{'command':10}" + "".join(f"{found:>12}" for found in outcomes))
     for command in COMMANDS:
         print(f"{command:10}" + "".join(f"{counts[command, found]:12}" for found in outcomes))
     faults = sum(count for (_, found), count in counts.items() if found not in GOOD)

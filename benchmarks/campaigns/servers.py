@@ -296,17 +296,17 @@ def trial(seed: int, client: str, fault: str, pure: bool) -> tuple[Trial, list[s
 
     with tempfile.TemporaryDirectory() as folder, service(act) as server:
         project = faulty_project(Path(folder) / "p", [f"What {n}?" for n in range(QUESTIONS)])
-        made = Trial(client, fault, pure, project)
+        one_trial = Trial(client, fault, pure, project)
         arguments = ("-q", *command(client, project, server.address))
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         with project.start(*arguments, memory=MEMORY, errors="replace", **pipes) as process:
             try:
-                made.said = "".join(process.communicate(timeout=SECONDS))
+                one_trial.said = "".join(process.communicate(timeout=SECONDS))
             except subprocess.TimeoutExpired:
                 process.kill()
-                return made, ["hang"]
-        made.code = process.returncode
-        return made, made.wrong()
+                return one_trial, ["hang"]
+        one_trial.code = process.returncode
+        return one_trial, one_trial.wrong()
 
 
 def plan(seed: int, trials: int, only: str | None = None) -> list[tuple[str, str, bool]]:
@@ -333,16 +333,16 @@ def main() -> int:
     for client, fault, pure in plan(given.seed, given.trials, given.only):
         if (started := time.monotonic()) > ends:
             break
-        made, wrong = trial(given.seed, client, fault, pure)
+        result, wrong = trial(given.seed, client, fault, pure)
         slowest, done = max(slowest, time.monotonic() - started), done + 1
         codes[client, "trials"] += 1
-        codes[client, made.code] += 1
-        codes[client, "answered"] += made.answered
+        codes[client, result.code] += 1
+        codes[client, "answered"] += result.answered
         codes[client, "faults"] += bool(wrong)
         if wrong:
             kinds.update(wrong)
             way = "always" if pure else "every other time"
-            print(f"{client}, {fault} {way}: {', '.join(wrong)}\n{made.said[-1500:]}", file=sys.stderr)
+            print(f"{client}, {fault} {way}: {', '.join(wrong)}\n{result.said[-1500:]}", file=sys.stderr)
     columns: tuple[int | str, ...] = ("trials", 0, 1, 2, "answered", "faults")
     heads = [f"exit {column}" if isinstance(column, int) else column for column in columns]
     print(f"{'client':<20}" + "".join(f"{head:>10}" for head in heads))

@@ -95,8 +95,8 @@ def score(cluster: RayCluster, folder: Path, answers: int) -> list[list[str]]:
         done = cluster.wait(cluster.start(line, folder, {}))
         seconds = time.perf_counter() - started
         assert done.returncode == 0, done.stderr
-        expected, made = expected or files(run), files(run)
-        same = "the same" if made == expected else "NOT THE SAME"
+        expected, result = expected or files(run), files(run)
+        same = "the same" if result == expected else "NOT THE SAME"
         rows.append([f"`{executor}`", str(answers), f"{seconds:.1f}", same])
     return rows
 

@@ -136,11 +136,11 @@ def main() -> int:
         for pages in map(int, options.pages.split(",")):
             shutil.rmtree(work, ignore_errors=True)
             began = time.process_time()
-            made = write_corpus(work, pages, most=options.most)
+            written = write_corpus(work, pages, most=options.most)
             print(f"{pages} pages written with {time.process_time() - began:.1f} s of CPU", file=sys.stderr)
             execution = f"{{kind: {options.executor}}}"
             (work / f"{name}.yaml").write_text(CONFIG.format(name=name, execution=execution))
-            row, later = measured(work, name, pages, len(made))
+            row, later = measured(work, name, pages, len(written))
             ingested.append(row)
             after.append(later)
             missed |= float(later[2]) > SECONDS

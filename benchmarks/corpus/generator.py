@@ -57,12 +57,12 @@ def write_corpus(folder: Path, pages: int, seed: int = 27, most: int = MOST_PAGE
     """Write so many pages into the PDFs of `folder/documents`, at `most` into each, and the questions about
     the first documents into `folder/questions.jsonl`."""
     (folder / "documents").mkdir(parents=True)
-    made = list(documents(pages, seed, most))
-    for one in made:
+    items = list(documents(pages, seed, most))
+    for one in items:
         (folder / "documents" / one.name).write_bytes(pdf(page_texts(one, seed)))
-    rows = [json.dumps(question(one)) for one in made[:QUESTIONS]]
+    rows = [json.dumps(question(one)) for one in items[:QUESTIONS]]
     (folder / "questions.jsonl").write_text("\n".join(rows))
-    return made
+    return items
 
 
 def documents(pages: int, seed: int, most: int = MOST_PAGES) -> Iterator[GeneratedDocument]:

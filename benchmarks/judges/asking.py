@@ -78,12 +78,12 @@ def _judge(address: str, count: int, at_once: int) -> float:
     }
     judge = LLMJudge.model_validate({"model": options})
     judged, spending = Judged(), Spending()
-    asked = [Judgement(claim=_claim(number), premise=PREMISE) for number in range(count)]
+    judgements = [Judgement(claim=_claim(number), premise=PREMISE) for number in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         bench = Bench(judge, VerdictJournal(Path(folder)), Caller(timeout=600), spending)
         with rare_collections():  # as `judge_run` does
-            asyncio.run(bench.ask(asked, judged))
+            asyncio.run(bench.ask(judgements, judged))
         seconds = time.perf_counter() - started
     read = sum(verdict.supports is True for verdict in judged.verdicts.values())
     if read != count or spending.calls != count:

@@ -76,9 +76,9 @@ def main() -> None:
             "chunk": chunk,
             "people": [[one[each]["label"] == "supported" for each in of] for one in people],
         }
-        for way, asked in (("one", one_by_one), ("batch", batch), ("reversed", reverse)):
+        for way, wanted in (("one", one_by_one), ("batch", batch), ("reversed", reverse)):
             began = time.process_time(), time.monotonic()
-            row[way] = asked(judge, of, ask)
+            row[way] = wanted(judge, of, ask)
             row[f"{way} s"] = [
                 round(time.process_time() - began[0], 1),
                 round(time.monotonic() - began[1], 1),

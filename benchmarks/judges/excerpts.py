@@ -24,19 +24,19 @@ def main() -> None:
     topics = json.loads((parser.parse_args().mirage / "human_eval_subset.json").read_text())
     for retrieve in (1, 3):
         excerpts = Excerpts(retrieve=retrieve)
-        held = claims = shown = words = 0
+        count = claims = shown = words = 0
         for topic in topics.values() if isinstance(topics, dict) else topics:
             sentences = [" ".join(one.split()) for one in topic["original_article"]]
             article = "\n".join(sentences)
-            for sentence, made in zip(sentences, topic["claims"], strict=True):
-                for claim in made:
+            for sentence, result in zip(sentences, topic["claims"], strict=True):
+                for claim in result:
                     part = excerpts.of(article, [Judgement(claim=claim, premise=article)])
-                    held += sentence in part.replace("[...] ", "")
+                    count += sentence in part.replace("[...] ", "")
                     claims += 1
                     shown += len(part.split())
                     words += len(article.split())
         print(
-            f"retrieve: {retrieve}: the sentence of {percent(held / claims, 1)} of {claims} claims is shown,"
+            f"retrieve: {retrieve}: the sentence of {percent(count / claims, 1)} of {claims} claims is shown,"
             f" with {percent(shown / words, 1)} of {words / claims:.0f} words"
         )
 

@@ -73,8 +73,10 @@ def main() -> None:
         killed = _summary(base / "killed" / answered.name)
 
     same = {key: whole[key] == killed[key] for key in ("profiles", "metrics")}
-    found, asked = killed["judging"]["found"], killed["judging"]["asked"]
-    print(f"completed after {time.perf_counter() - started:.0f} s: {found} verdicts found, {asked} asked for")
+    found, wanted = killed["judging"]["found"], killed["judging"]["asked"]
+    print(
+        f"completed after {time.perf_counter() - started:.0f} s: {found} verdicts found, {wanted} asked for"
+    )
     print(f"the figures are the same: {same}")
     for name in ("exact-match", "rouge-l", "faithfulness"):
         print(f"  {name}: {json.dumps(whole['metrics'][name]['overall'])}")

@@ -105,9 +105,9 @@ class Bench:
         seconds, self.parameters = timed(
             lambda: made_model.make(self.folder, options.size, words, self.device)
         )
-        made = {dpi: timed(partial(rendered, work / f"pages-{dpi}", dpi)) for dpi in options.dpi}
-        self.pages = {dpi: paths for dpi, (_, paths) in made.items()}
-        self.rendering = {dpi: took / len(paths) for dpi, (took, paths) in made.items()}
+        result = {dpi: timed(partial(rendered, work / f"pages-{dpi}", dpi)) for dpi in options.dpi}
+        self.pages = {dpi: paths for dpi, (_, paths) in result.items()}
+        self.rendering = {dpi: took / len(paths) for dpi, (took, paths) in result.items()}
         self.kept: dict[str, Any] = {
             "machine": machine(self.device),
             "parameters": self.parameters,

@@ -63,17 +63,17 @@ def _in_room(
     free = torch.cuda.mem_get_info()[0]
     filler = torch.empty(max(0, free - room), dtype=torch.uint8, device="cuda")
     _forget()
-    told: dict[str, Any] = {"free_gb": room / 1e9}
+    reported: dict[str, Any] = {"free_gb": room / 1e9}
     try:
         found = embedder.embed_pages(paths)
-        told["largest_difference"] = difference(found, whole)
+        reported["largest_difference"] = difference(found, whole)
     except Exception as error:
-        told |= {"error": type(error).__name__, "says": str(error)[:300]}
+        reported |= {"error": type(error).__name__, "says": str(error)[:300]}
         if not isinstance(error, ModelError):
-            told["fault"] = True
+            reported["fault"] = True
     del filler
-    bench.keep("memory", **told, tried=_short(TRIED))
-    return "fault" not in told and told.get("largest_difference", 0) < NEAR
+    bench.keep("memory", **reported, tried=_short(TRIED))
+    return "fault" not in reported and reported.get("largest_difference", 0) < NEAR
 
 
 def _forget() -> None:

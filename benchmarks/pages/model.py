@@ -97,15 +97,15 @@ def tokenizer(texts: Iterable[str]) -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    one_tokenizer = Tokenizer(models.BPE())
+    one_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     trainer = trainers.BpeTrainer(
         vocab_size=WORDS,
         special_tokens=list(SPECIAL),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    made.train_from_iterator(texts, trainer)
+    one_tokenizer.train_from_iterator(texts, trainer)
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<|endoftext|>", eos_token="<|im_end|>", padding_side="left"
+        tokenizer_object=one_tokenizer, pad_token="<|endoftext|>", eos_token="<|im_end|>", padding_side="left"
     )

@@ -93,8 +93,8 @@ def langsmith_server(file: Path) -> Any:
             sent = json.loads(body) if body else {}
             for run in [*sent.get("post", ()), *sent.get("patch", ())] or [sent]:
                 id = run.get("id") or self.path.rpartition("/")[2]
-                kept = {key: value for key, value in run.items() if value is not None}
-                runs.setdefault(id, {"id": id}).update(kept)
+                stored = {key: value for key, value in run.items() if value is not None}
+                runs.setdefault(id, {"id": id}).update(stored)
             self.send_response(202)
             self.end_headers()
             self.wfile.write(b"{}")

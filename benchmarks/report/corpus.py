@@ -47,13 +47,13 @@ class Corpus:
 
     def text(self, length: int) -> str:
         """Running text of about as many characters."""
-        word, made, size = self.random.choice(self.words), [], 0
+        word, result, size = self.random.choice(self.words), [], 0
         while size < length:
-            made.append(word)
+            result.append(word)
             size += len(word) + 1
             known = self.follows.get(word) if self.random.random() < FOLLOWS else None
             word = self.random.choice(known or self.words)
-        return " ".join(made)
+        return " ".join(result)
 
     def _name(self) -> str:
         """A word that there is not."""

@@ -69,9 +69,9 @@ def record(corpus: Corpus, pipeline: Pipeline, number: int) -> Record:
         Message(role="system", text=SYSTEM),
         Message(role="user", text=f"Context:\n{context}\n\nQuestion: {question.text}"),
     )
-    asked = Prompt(messages=messages, context=context, tokens=len(context) // 4, budget=32_000)
+    prompt = Prompt(messages=messages, context=context, tokens=len(context) // 4, budget=32_000)
     timings = {"retrieve": 0.01 + number % 7 / 500, "prompt": 0.002, "generate": 1 + number % 13 / 5}
-    common = {"question": question, "hits": hits, "prompt": asked}
+    common = {"question": question, "hits": hits, "prompt": prompt}
     if number % 100 == 57:
         return Record(**common, error=Failure(kind="NoAnswerError", message="no answer within 60 s"))
     return Record(**common, answer=reply(corpus, pipeline, number, question, hits), timings=timings)

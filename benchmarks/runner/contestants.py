@@ -137,9 +137,9 @@ class LmEval:
             "max_retries": 1,
             "tokenized_requests": False,
         }
-        told = ",".join(f"{key}={value}" for key, value in model.items())
+        joined = ",".join(f"{key}={value}" for key, value in model.items())
         task = ["--tasks", "benchmark", "--include_path", ".", "--apply_chat_template"]
-        kept = ["--output_path", "out", "--log_samples"]
+        texts = ["--output_path", "out", "--log_samples"]
         return run(
             [
                 str(self.program),
@@ -147,9 +147,9 @@ class LmEval:
                 "--model",
                 "local-chat-completions",
                 "--model_args",
-                told,
+                joined,
                 *task,
-                *kept,
+                *texts,
             ],
             folder,
             {"HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "1", "OPENAI_API_KEY": "none"},
@@ -173,7 +173,7 @@ class Promptfoo:
         }
         (folder / "promptfooconfig.json").write_text(json.dumps(task))
         quiet = ["--no-cache", "--no-table", "--no-progress-bar", "--no-share"]
-        kept = ["--config", "promptfooconfig.json", "--output", "results.json"]
+        some_texts = ["--config", "promptfooconfig.json", "--output", "results.json"]
         env = {
             "PROMPTFOO_CONFIG_DIR": str(folder / "home"),
             "PROMPTFOO_DISABLE_TELEMETRY": "1",
@@ -184,7 +184,7 @@ class Promptfoo:
             "PROMPTFOO_DISABLE_ERROR_LOG": "1",
         }
         limit = ["--max-concurrency", str(concurrency)]
-        return run([str(self.program), "eval", *kept, *limit, *quiet], folder, env)
+        return run([str(self.program), "eval", *some_texts, *limit, *quiet], folder, env)
 
 
 def installed(work: Path, name: str) -> Path:

@@ -49,8 +49,8 @@ RELEASED = {
 
 def records(count: int, questions: int) -> list[Record]:
     """Answers that are right, half right, wrong or none, to each question in turn."""
-    asked = [question(number) for number in range(min(questions, count))]
-    return [Record(question=asked[n % len(asked)], answer=answer(n)) for n in range(count)]
+    some_questions = [question(number) for number in range(min(questions, count))]
+    return [Record(question=some_questions[n % len(some_questions)], answer=answer(n)) for n in range(count)]
 
 
 def question(number: int) -> Question:
@@ -76,19 +76,19 @@ def released(data: Path, count: int) -> list[Record]:
     texts = list(dict.fromkeys(_texts(data)))[:count]
     words = [text.split() or ["-"] for text in texts]
     numbers = [[word for word in of if word.strip("*.,%").isdecimal()] or of for of in words]
-    asked = []
+    wanted = []
     for number, own in enumerate(words):
         more = numbers if number % 3 == 0 else words
         variants = ((own[len(own) // 3], more[number][-1]), (words[number - 1][0],))
         gold = tuple(tuple(word.strip("*.,:;()[]\"'") or "-" for word in variant) for variant in variants)
-        asked.append(Question(id=f"q-{number}", text="What?", category="Text-Only", answers=gold))
+        wanted.append(Question(id=f"q-{number}", text="What?", category="Text-Only", answers=gold))
     found = []
     for number in range(count):
         text = texts[number % len(texts)]
         if number >= len(texts):
             first, space, rest = text.partition(" ")
             text = f"{first} {number}{space}{rest}"
-        found.append(Record(question=asked[number % len(texts)], answer=Reply(text=text)))
+        found.append(Record(question=wanted[number % len(texts)], answer=Reply(text=text)))
     return found
 
 

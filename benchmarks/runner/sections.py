@@ -56,11 +56,11 @@ def looking(bench: Bench) -> Section:
     bench.server.reset(0)
     scored = Fathoms(bench.fathoms.cache, score=True)
     scored.ask(bench.server, project, 10, NARROW)
-    (made,) = (path for path in (project / "runs").iterdir() if (path / "manifest.json").exists())
-    stamp = made.name.partition("_")[0]
+    (result,) = (path for path in (project / "runs").iterdir() if (path / "manifest.json").exists())
+    stamp = result.name.partition("_")[0]
     for number in range(1, count):
-        copy = made.with_name(made.name.replace(stamp, f"20200101T{number:09d}Z"))
-        shutil.copytree(made, copy, copy_function=os.link)
+        copy = result.with_name(result.name.replace(stamp, f"20200101T{number:09d}Z"))
+        shutil.copytree(result, copy, copy_function=os.link)
     commands = {"ls": ("ls",), "show": ("show", "latest")}
     found = bench.rounds({name: partial(scored.run, project, *said) for name, said in commands.items()})
     rows = [[f"`fathoms {name}`", spread([c.wall for c in costs])] for name, costs in found.items()]
@@ -122,7 +122,7 @@ def compared(bench: Bench, who: Sequence[Contestant]) -> Section:
     }
 
     def windows(name: str, width: int) -> list[float]:
-        return [asked.window for asked in found[name, whole, width]]
+        return [wanted.window for wanted in found[name, whole, width]]
 
     def over_bare(name: str, width: int) -> float:
         return median(windows(name, width)) / median(windows(BARE, width))
@@ -133,7 +133,7 @@ def compared(bench: Bench, who: Sequence[Contestant]) -> Section:
         cells = [name]
         for width in (NARROW, WIDE):
             cells += [spread(windows(name, width)), f"{over_bare(name, width):.2f}"]
-        cells += [spread(cpu[name]), spread([asked.cost.wall for asked in turn]), f"{turn[0].body:.0f}"]
+        cells += [spread(cpu[name]), spread([wanted.cost.wall for wanted in turn]), f"{turn[0].body:.0f}"]
         rows.append(cells)
     heads = ["", f"window at {NARROW}, s", "x bare", f"window at {WIDE}, s", "x bare"]
     heads += ["CPU ms a question", f"whole process at {NARROW}, s", "bytes a request"]
@@ -154,9 +154,9 @@ def one(bench: Bench) -> Section:
     """A run of one question with scores and report: to its first request, and as a whole."""
     scored = Fathoms(bench.fathoms.cache, score=True)
     turns = bench.rounds({"one": partial(bench.ask, scored, 1, 1)})["one"]
-    first = [asked.first_request - asked.cost.started for asked in turns]
-    whole = [asked.cost.wall for asked in turns]
-    cpu = [asked.cost.cpu for asked in turns]
+    first = [turn.first_request - turn.cost.started for turn in turns]
+    whole = [turn.cost.wall for turn in turns]
+    cpu = [turn.cost.cpu for turn in turns]
     rows = [["first request", spread(first)], ["whole process", spread(whole)], ["its CPU", spread(cpu)]]
     targets = [
         Target("from the start to the first request", 0.5, median(first), "s"),
@@ -174,7 +174,7 @@ def memory(bench: Bench) -> Section:
         for who in contestants
         for count in (whole, many)
     }
-    peaks = {key: [asked.cost.peak for asked in turn] for key, turn in bench.rounds(turns).items()}
+    peaks = {key: [wanted.cost.peak for wanted in turn] for key, turn in bench.rounds(turns).items()}
     rows, targets = [], []
     for who in contestants:
         ratio = median(peaks[who.name, many]) / median(peaks[who.name, whole])
@@ -193,8 +193,8 @@ def resuming(bench: Bench) -> Section:
     (journal,) = project.glob("runs/*/journal.jsonl")
 
     def new() -> float:
-        asked = bench.ask(bench.fathoms, 1, WIDE)
-        return asked.first_request - asked.cost.started
+        wanted = bench.ask(bench.fathoms, 1, WIDE)
+        return wanted.first_request - wanted.cost.started
 
     def last_of_many() -> float:
         forget_last(journal)

@@ -46,8 +46,8 @@ class Stats:
 
     def whole(self) -> dict[str, Any]:
         """The figures, with the window."""
-        begun, ended = self.first_request, self.last_response
-        return {**vars(self), "window": ended - begun if begun and ended else None}
+        started, ended = self.first_request, self.last_response
+        return {**vars(self), "window": ended - started if started and ended else None}
 
 
 @dataclass

@@ -31,12 +31,12 @@ AT_ONCE = 64
 
 def make(path: Path, rows: int, width: int, seed: int) -> Vectors:
     """Write normalised random vectors to a file, block by block, and map it into memory."""
-    made = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(rows, width))
+    result = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(rows, width))
     generator = np.random.default_rng(seed)
     for start in range(0, rows, 50_000):
         block = generator.standard_normal((min(50_000, rows - start), width), dtype=np.float32)
-        made[start : start + 50_000] = block / np.linalg.norm(block, axis=1, keepdims=True)
-    made.flush()
+        result[start : start + 50_000] = block / np.linalg.norm(block, axis=1, keepdims=True)
+    result.flush()
     return np.load(path, mmap_mode="r")
 
 

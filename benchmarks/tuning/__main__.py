@@ -41,26 +41,26 @@ def main() -> None:
     parser.add_argument("--alpha", type=float, default=0.05)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
-    asked = parser.parse_args()
-    scores, categories = read(asked.matrix)
-    rng = np.random.default_rng(asked.seed)
+    arguments = parser.parse_args()
+    scores, categories = read(arguments.matrix)
+    rng = np.random.default_rng(arguments.seed)
     calls, least, errors = [], [], 0
-    for _ in range(asked.draws):
-        systems = rng.permutation(len(scores))[: asked.candidates]
-        chosen = rng.permutation(scores.shape[1])[: asked.questions]
+    for _ in range(arguments.draws):
+        systems = rng.permutation(len(scores))[: arguments.candidates]
+        chosen = rng.permutation(scores.shape[1])[: arguments.questions]
         part, names = scores[np.ix_(systems, chosen)], [categories[one] for one in chosen]
-        found = replay(part, names, rng, alpha=asked.alpha, within=asked.within)
+        found = replay(part, names, rng, alpha=arguments.alpha, within=arguments.within)
         overall = figures(part, names)
-        errors += bool(overall[found.chosen] < overall.max() - asked.within - TOLERANCE)
+        errors += bool(overall[found.chosen] < overall.max() - arguments.within - TOLERANCE)
         calls.append(found.calls)
-        least.append(least_calls(part, names, asked.alpha))
+        least.append(least_calls(part, names, arguments.alpha))
     result = {
         "calls": round(float(np.mean(calls)), 4),
-        "errors": round(errors / asked.draws, 4),
+        "errors": round(errors / arguments.draws, 4),
         "bound": round(float(np.mean(least)), 4),
         "ratio": round(float(np.mean(calls) / np.mean(least)), 2) if np.mean(least) else None,
     }
-    if asked.json:
+    if arguments.json:
         print(json.dumps(result))
     else:
         print(

@@ -15,10 +15,10 @@ from generator import documents, page_texts, pdf, write_corpus  # noqa: E402
 
 
 def test_a_corpus_has_so_many_pages_and_states_what_is_asked(tmp_path: Path) -> None:
-    made = write_corpus(tmp_path, 60)
-    assert sum(one.pages for one in made) == 60
+    written = write_corpus(tmp_path, 60)
+    assert sum(one.pages for one in written) == 60
     rows = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
-    for one, row in zip(made, rows, strict=False):
+    for one, row in zip(written, rows, strict=False):
         with pypdfium2.PdfDocument(tmp_path / "documents" / one.name) as opened:
             pages = [page.get_textpage().get_text_range() for page in opened]
         (evidence,) = row["evidence"]

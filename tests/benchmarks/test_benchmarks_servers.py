@@ -25,5 +25,5 @@ pytestmark = pytest.mark.slow  # processes of their own
 )
 def test_trials_of_the_campaign(monkeypatch: pytest.MonkeyPatch, client: str, fault: str, code: int) -> None:
     monkeypatch.setenv(VARIABLE, KEY)
-    made, wrong = trial(1, client, fault, True)
-    assert (made.code, wrong) == (code, []), made.said
+    result, wrong = trial(1, client, fault, True)
+    assert (result.code, wrong) == (code, []), result.said

@@ -11,7 +11,7 @@ from tests.support.project import Project, write_project
 
 pytestmark = pytest.mark.slow  # two runs
 
-ASKED = [
+WANTED = [
     *(
         {"question": f"How tall is tower {n}?", "files": ["varn.pdf"], "answers": [["41.5"]]}
         for n in range(10)
@@ -27,7 +27,7 @@ ASKED = [
 def two(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Two runs of one pipeline that differ only in what the model says where there is no answer."""
     project = write_project(tmp_path_factory.mktemp("unanswerable"))
-    project.write("questions.json", json.dumps({"Text-Only": ASKED}))
+    project.write("questions.json", json.dumps({"Text-Only": WANTED}))
     for name, said in (("before", "The document does not say."), ("after", "It is owned by Ada Brandt.")):
         text = project.config.read_text().split("generate:")[0]
         replies = f"{{tall: The tower is 41.5 m tall., owns: '{said}'}}"

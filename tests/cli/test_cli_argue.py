@@ -91,9 +91,9 @@ def test_argue_from_the_shell(scored: Project) -> None:
             "f1-micro": 2 * (1 / 2) * (2 / 3) / (1 / 2 + 2 / 3),
         }
     )
-    told = " ".join(scored.fathoms("show", "tiny", "--question", "tall").stdout.split())
-    assert "needs none: Nobody can say who built it." in told
-    assert "rightly unanswerable: Who built it?" in told
+    joined = " ".join(scored.fathoms("show", "tiny", "--question", "tall").stdout.split())
+    assert "needs none: Nobody can say who built it." in joined
+    assert "rightly unanswerable: Who built it?" in joined
     drafted = "1 nugget that a language model drafted"
     shown = " ".join(scored.fathoms("report", "tiny").stdout.split())
     assert drafted in shown
@@ -128,8 +128,8 @@ def test_pipelines_of_other_people_have_the_figures_of_our_own(project: Project,
         "ours.yaml", f"{rest}chunk: {{kind: page}}\nembed: {{kind: lexical}}\ngenerate: {generate}\n"
     )
     assert project.fathoms("run", "ours.yaml").returncode == 0
-    with serving({"/ask": lambda body: (200, {"answer": BY_PAGE})}) as made:
-        options = {"url": f"{made.address}/ask"} if kind == "http" else {"target": "own:answer"}
+    with serving({"/ask": lambda body: (200, {"answer": BY_PAGE})}) as server:
+        options = {"url": f"{server.address}/ask"} if kind == "http" else {"target": "own:answer"}
         project.write("own.yaml", f"{rest}pipeline: {json.dumps({'kind': kind, **options})}\n")
         done = project.fathoms("run", "own.yaml")
     assert done.returncode == 0, done.stderr

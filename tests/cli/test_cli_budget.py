@@ -176,7 +176,7 @@ pipeline: {{kind: http, url: "{address}/ask", max_concurrency: 4{more}}}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("said", "more", "limit", "code", "asked"),
+    ("said", "more", "limit", "code", "wanted"),
     [
         ({"usage": BILLED}, "", ("--max-tokens-total", "500"), 3, 4),
         ({"usage": BILLED}, ", price: {input: 1000, output: 5000}", ("--max-cost", "0.9"), 3, 4),
@@ -186,7 +186,7 @@ pipeline: {{kind: http, url: "{address}/ask", max_concurrency: 4{more}}}
     ],
 )
 def test_a_pipeline_of_ones_own(
-    twelve: Project, said: dict[str, Any], more: str, limit: tuple[str, str], code: int, asked: int
+    twelve: Project, said: dict[str, Any], more: str, limit: tuple[str, str], code: int, wanted: int
 ) -> None:
     """What the next question takes is what the one before took."""
     heard: list[Any] = []
@@ -195,10 +195,10 @@ def test_a_pipeline_of_ones_own(
         heard.append(sent)
         connection.sendall(answer({"answer": "41.5 m", **said}))
 
-    with service(act) as made:
-        twelve.write("own.yaml", HTTP.format(address=made.address, more=more))
+    with service(act) as server:
+        twelve.write("own.yaml", HTTP.format(address=server.address, more=more))
         done = twelve.fathoms("run", "own.yaml", *limit)
-    assert (done.returncode, len(heard)) == (code, asked), done.stderr
+    assert (done.returncode, len(heard)) == (code, wanted), done.stderr
     assert ("cannot be enforced" in done.stderr) == (code == 2)
 
 

@@ -29,7 +29,7 @@ CONFIGS = {
 }
 REFUSED, LIMITED, BROKEN = "text-01", "table-01", "image-01"
 """Questions that the script refuses, limits, and breaks off."""
-ASKED = (REFUSED, LIMITED, BROKEN, "text-04", "multi-01")
+WANTED = (REFUSED, LIMITED, BROKEN, "text-04", "multi-01")
 
 
 @pytest.fixture
@@ -47,20 +47,20 @@ def questions() -> dict[str, dict[str, Any]]:
     return {item["id"]: item for items in found.values() for item in items}
 
 
-def script(asked: Request) -> Step:
+def script(request: Request) -> Step:
     """Refuses one question, limits one, breaks one off, and answers all others with their own words."""
     texts = {item["question"]: name for name, item in questions().items()}
-    name = texts[asked.text]
+    name = texts[request.text]
     if name == REFUSED:
         more = {"anthropic": {"stop": "refusal"}, "chat": {"refusal": "No."}, "google": {"stop": "SAFETY"}}
-        return Said("" if asked.api == "chat" else "No.", **more[asked.api])
+        return Said("" if request.api == "chat" else "No.", **more[request.api])
     if name == LIMITED:
         code = {
             "anthropic": "rate_limit_error",
             "chat": "rate_limit_exceeded",
             "google": "RESOURCE_EXHAUSTED",
         }
-        return Fails(429, error_body(asked.api, 429, "Slow down", code[asked.api]), {"retry-after": "1"})
+        return Fails(429, error_body(request.api, 429, "Slow down", code[request.api]), {"retry-after": "1"})
     return Breaks("reset") if name == BROKEN else Said(f"It is {name}.")
 
 
@@ -77,8 +77,8 @@ def run(project: Project, server: Vendors, config: str, *settings: str, only: Se
     kind = CONFIGS[config][0]
     once = "execution.max_attempts=1"
     chosen = [word for name in only for word in ("--question", name)]
-    asked = command(config, f"generate.base_url={server.base_url(kind)}", once, *settings)
-    done = project.fathoms(*asked, *chosen)
+    wanted = command(config, f"generate.base_url={server.base_url(kind)}", once, *settings)
+    done = project.fathoms(*wanted, *chosen)
     assert done.returncode in (0, 1), done.stderr
     assert KEY not in done.stdout + done.stderr
     return project.runs()[-1]
@@ -117,16 +117,16 @@ def test_a_shipped_config_on_the_sample_corpus(
     config: str, project: Project, server: Vendors, tmp_path: Path
 ) -> None:
     server.script = script
-    folder = run(project, server, config, only=ASKED)
-    known, found = {name: questions()[name] for name in ASKED}, records(folder)
+    folder = run(project, server, config, only=WANTED)
+    known, found = {name: questions()[name] for name in WANTED}, records(folder)
     assert found.keys() == known.keys()
     texts = {item["question"]: item for item in known.values()}
-    for asked in server.asked:
-        assert digests(asked.files) == on_disk(texts[asked.text]["files"])
-    assert sorted(asked.text for asked in server.asked) == sorted(texts)
-    assert {asked.body.get("model") or asked.path.split("/")[-1].split(":")[0] for asked in server.asked} == {
-        CONFIGS[config][2]
-    }
+    for request in server.asked:
+        assert digests(request.files) == on_disk(texts[request.text]["files"])
+    assert sorted(request.text for request in server.asked) == sorted(texts)
+    assert {
+        request.body.get("model") or request.path.split("/")[-1].split(":")[0] for request in server.asked
+    } == {CONFIGS[config][2]}
     for name, record in found.items():
         if name not in (REFUSED, LIMITED, BROKEN):
             assert record["answer"]["text"] == f"It is {name}."
@@ -143,13 +143,13 @@ def test_a_shipped_config_on_the_sample_corpus(
 
 def test_every_pdf_is_uploaded_once(project: Project, server: Vendors, tmp_path: Path) -> None:
     """By one vendor; `test_models_closed.py` has the uploads of all."""
-    asked = ["image-01", "table-01", "table-02", "text-03", "text-04", "multi-01"]
-    run(project, server, "gpt-4.1", "generate.attach=upload", "generate.stream=true", only=asked)
-    needed = {name for question in asked for name in questions()[question]["files"]}
+    texts = ["image-01", "table-01", "table-02", "text-03", "text-04", "multi-01"]
+    run(project, server, "gpt-4.1", "generate.attach=upload", "generate.stream=true", only=texts)
+    needed = {name for question in texts for name in questions()[question]["files"]}
     assert sorted(digests(tuple(data for _, _, data in server.uploads))) == sorted(on_disk(sorted(needed)))
     assert sorted(name for _, name, _ in server.uploads) == sorted(needed)
-    assert len(server.asked) == len(asked) > len(needed) > 1
-    assert not any(asked.inline for asked in server.asked)
+    assert len(server.asked) == len(texts) > len(needed) > 1
+    assert not any(texts.inline for texts in server.asked)
     (folder,) = project.runs()
     assert all(record["answer"]["first_token"] > 0 for record in records(folder).values())
     assert_no_key(tmp_path)

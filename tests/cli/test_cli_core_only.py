@@ -66,10 +66,10 @@ def bare(core: subprocess.Popen[str], project: Project) -> Bare:
     """Run a command there, in the project's folder."""
     assert core.stdin is not None
     assert core.stdout is not None
-    told, heard = core.stdin, core.stdout
+    reported, heard = core.stdin, core.stdout
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        print(json.dumps([str(project.path), arguments]), file=told, flush=True)
+        print(json.dumps([str(project.path), arguments]), file=reported, flush=True)
         return subprocess.CompletedProcess(arguments, *json.loads(heard.readline()))
 
     return run

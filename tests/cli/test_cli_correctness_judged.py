@@ -78,8 +78,8 @@ def test_check_proposes_variants_that_mend_them(judged: Project, capfd: pytest.C
     arguments = ["questions", "check", "q.json", "pdfs", "--from-run", "judged", "--json"]
     assert main(arguments) == 0
     found = json.loads(capfd.readouterr().out)["findings"]
-    told = {one["question"]: one["message"] for one in found if one["code"] == "disagrees"}
-    assert told == {
+    reported = {one["question"]: one["message"] for one in found if one["code"] == "disagrees"}
+    assert reported == {
         "stages": "'The framework has 6 stages.' scores 0, but the judge calls it correct; a further variant:"
         " {near: [{number: 6}, stages]}",
         "tower": "'It is 4150 cm tall.' scores 0, but the judge calls it correct; a further variant:"

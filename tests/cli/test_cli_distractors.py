@@ -19,7 +19,7 @@ DECOYS = {
     "door": "Which colour has the Varn door, and which colour had the door?",
     "ore": "What does the ore of Lune cost, and what did the ore cost then?",
 }
-ASKED = {
+FIELDS = {
     "tower": ("How tall is the tower?", "41.5"),
     "door": ("Which colour has the door?", "green"),
     "ore": ("What does the ore cost?", "17 crowns"),
@@ -31,7 +31,7 @@ chunk: {kind: page}
 retrieve: {kind: distractors, retriever: {kind: bm25}, distractors: 2}
 generate: {kind: scripted, replies: {REPLIES}}
 """
-READS = {answer: f"It is {answer}." for _, answer in ASKED.values()}
+READS = {answer: f"It is {answer}." for _, answer in FIELDS.values()}
 SETTINGS = "gold,gold+distractors,distractors"
 
 
@@ -39,7 +39,7 @@ SETTINGS = "gold,gold+distractors,distractors"
 def robust(project: Project) -> Project:
     """Three documents of three pages: a decoy, the gold, and another decoy."""
     questions = []
-    for name, (text, answer) in ASKED.items():
+    for name, (text, answer) in FIELDS.items():
         write_pdf(project.path / "pdfs" / f"{name}.pdf", [DECOYS[name], GOLD[name], DECOYS[name] + " No."])
         evidence = [{"document": f"{name}.pdf", "page": 2}]
         questions.append({"id": name, "question": text, "answers": [[answer]], "evidence": evidence})
@@ -113,7 +113,7 @@ def test_a_retriever_is_put_into_the_settings_or_refused(robust: Project) -> Non
 
 
 FIRST = {  # what stands first in the context is all that it reads
-    f"Context:\n[{name}.pdf, page 2]": f"It is {answer}." for name, (_, answer) in ASKED.items()
+    f"Context:\n[{name}.pdf, page 2]": f"It is {answer}." for name, (_, answer) in FIELDS.items()
 }
 
 

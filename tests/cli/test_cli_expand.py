@@ -70,8 +70,8 @@ def test_a_run_with_degraded_retrieval(project: Project) -> None:
     assert [one["degraded"] for one in manifests] == [expected] * 3
     hits = {record.question.id: record.hits for record in Run(whole).records.all()}
     for path in (limited, searched):
-        (asked,) = Run(path).records.all()
-        assert asked.hits == hits[asked.question.id]
+        (wanted,) = Run(path).records.all()
+        assert wanted.hits == hits[wanted.question.id]
     said = "recall of gold pages over the 2 questions of the data set is 0.500, and 1.000 without"
     assert said in " ".join((done.stdout + done.stderr).split())
     assert said in (whole / "report.md").read_text()

@@ -104,8 +104,8 @@ def test_a_service_that_fails_in_every_way_leaves_the_rest(project: Project) -> 
         else:
             (hangs if "cost" in sent["question"] else resets)(connection, sent)
 
-    with service(act) as made:
-        project.write("mine.yaml", http(made.address, timeout=2))
+    with service(act) as server:
+        project.write("mine.yaml", http(server.address, timeout=2))
         done = project.fathoms("run", "mine.yaml")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
@@ -195,11 +195,11 @@ def test_a_function_that_hangs_does_not_keep_the_process(project: Project) -> No
 @pytest.mark.slow
 def test_the_key_of_a_service_is_written_nowhere(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVICE_KEY", KEY)
-    with serving({"/ask": {"answer": f"You sent {KEY}.", "contexts": [KEY]}}) as made:
-        project.write("mine.yaml", http(made.address, "  headers: {X-API-Key: '${SERVICE_KEY}'}\n"))
+    with serving({"/ask": {"answer": f"You sent {KEY}.", "contexts": [KEY]}}) as server:
+        project.write("mine.yaml", http(server.address, "  headers: {X-API-Key: '${SERVICE_KEY}'}\n"))
         outputs = [project.fathoms(verb, "mine.yaml") for verb in ("validate", "doctor", "ingest", "run")]
         assert {done.returncode for done in outputs} == {0}
-    assert [headers["X-API-Key"] for _, _, headers, _ in made.requests] == [KEY] * 6
+    assert [headers["X-API-Key"] for _, _, headers, _ in server.requests] == [KEY] * 6
     assert "the service keeps its own documents" in outputs[2].stdout
     assert not any(KEY in done.stdout + done.stderr for done in outputs)
     written = [path for path in project.path.rglob("*") if path.is_file()]

@@ -117,12 +117,12 @@ def test_verbose_tells_every_event_and_no_secret(project: Project) -> None:
     project.write(".env", "SOME_API_KEY=planted-4711\n")
     done = project.fathoms("-v", "run", "tiny.yaml", "--set", "name=planted-4711")
     assert done.returncode == 0, done.stderr
-    told = [line for line in done.stderr.splitlines() if re.match(r"\d\d:\d\d:\d\d ", line)]
-    events = [line.split()[1] for line in told]
+    lines = [line for line in done.stderr.splitlines() if re.match(r"\d\d:\d\d:\d\d ", line)]
+    events = [line.split()[1] for line in lines]
     assert events.count("question-answered") == 4
     assert events[-1] == "run-reported"
-    assert "***" in told[-1]
-    assert not any("4711" in line for line in told)
+    assert "***" in lines[-1]
+    assert not any("4711" in line for line in lines)
     assert "question-answered" not in project.fathoms("run", "tiny.yaml").stderr
 
 
@@ -219,15 +219,15 @@ def test_what_may_have_been_meant(
 @pytest.fixture(scope="module")
 def one_run(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project with one run."""
-    made = Project(tmp_path_factory.mktemp("typing"))
-    (made.path / "pdfs").mkdir()
+    project = Project(tmp_path_factory.mktemp("typing"))
+    (project.path / "pdfs").mkdir()
     for name, pages in PAGES.items():
-        write_pdf(made.path / "pdfs" / name, pages)
-    made.write("questions.json", json.dumps(QUESTIONS))
-    made.write("answers.jsonl", json.dumps({"id": "text-only-01", "answer": "41.5"}))
-    made.write("tiny.yaml", CONFIG)
-    assert made.fathoms("run", "tiny.yaml").returncode == 0
-    return made
+        write_pdf(project.path / "pdfs" / name, pages)
+    project.write("questions.json", json.dumps(QUESTIONS))
+    project.write("answers.jsonl", json.dumps({"id": "text-only-01", "answer": "41.5"}))
+    project.write("tiny.yaml", CONFIG)
+    assert project.fathoms("run", "tiny.yaml").returncode == 0
+    return project
 
 
 SHELLS = {

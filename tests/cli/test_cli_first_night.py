@@ -35,9 +35,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
         ]
         for name, each in answers.items()
     }
-    made = Project(tmp_path)
-    made.write("questions.json", json.dumps(rows))
-    return made
+    one_project = Project(tmp_path)
+    one_project.write("questions.json", json.dumps(rows))
+    return one_project
 
 
 @pytest.mark.slow

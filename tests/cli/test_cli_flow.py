@@ -146,8 +146,8 @@ def test_no_score_then_score(project: Project) -> None:
 def test_selections(project: Project) -> None:
     done = project.fathoms("run", "tiny.yaml", "--limit", "2")
     assert done.returncode == 0
-    asked = {path.stem for path in (project.runs()[-1] / "questions").iterdir()}
-    assert asked == {"text-only-01", "tables-01"}
+    wanted = {path.stem for path in (project.runs()[-1] / "questions").iterdir()}
+    assert wanted == {"text-only-01", "tables-01"}
     summary = json.loads((project.runs()[-1] / "summary.json").read_text())
     assert (summary["complete"], summary["counts"]["asked"]) == (False, 2)
     wrong = project.fathoms("run", "tiny.yaml", "--category", "Tabels")
@@ -186,9 +186,9 @@ def test_an_interrupt_keeps_what_was_answered(project: Project) -> None:
     _, stderr = process.communicate(timeout=120)
     assert process.returncode == 130
     (run,) = project.runs()
-    kept = len((run / "journal.jsonl").read_text().splitlines())
-    assert f"stopped: {kept} of 4 questions are in" in stderr
-    assert 0 < kept < 4
+    count = len((run / "journal.jsonl").read_text().splitlines())
+    assert f"stopped: {count} of 4 questions are in" in stderr
+    assert 0 < count < 4
     assert json.loads((run / "summary.json").read_text())["complete"] is False
 
 

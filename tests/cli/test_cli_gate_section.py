@@ -34,7 +34,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "pdfs").mkdir()
     write_pdf(tmp_path / "pdfs" / "a.pdf", ["It is seven, they say."])
-    made = Project(tmp_path)
+    one_project = Project(tmp_path)
     rows = {
         name: [
             {"question": f"What is {name} {number}?", "files": ["a.pdf"], "answers": [[answer]]}
@@ -42,8 +42,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
         ]
         for name, answer in (("Known", "seven"), ("Unknown", "eight"))
     }
-    made.write("questions.json", json.dumps(rows))
-    return made
+    one_project.write("questions.json", json.dumps(rows))
+    return one_project
 
 
 def run(project: Project, section: str = SECTION) -> None:

@@ -71,10 +71,10 @@ def test_the_question_and_its_citations_come_back_from_the_run(project: Project)
     )
     done = project.fathoms("run", "tiny.yaml")
     assert done.returncode == 0, done.stderr
-    (asked,) = read_questions(project.path / "questions.json").questions
+    (wanted,) = read_questions(project.path / "questions.json").questions
     run = Run(project.runs()[0])
     (record,) = run.records.all()
-    assert record.question == asked
+    assert record.question == wanted
     assert record.citations is not None
     assert [(one.document, one.page) for one in record.citations] == [("varn.pdf", 2)]
     score_run(run).plain()  # scoring again needs nothing else

@@ -126,8 +126,8 @@ def test_what_is_missing_is_said_with_the_command(project: Project) -> None:
 @pytest.mark.long
 @pytest.mark.slow
 def test_the_project_runs(tmp_path: Path, smollm: Embedded, minilm: OnnxEmbedder) -> None:
-    made = Project(tmp_path, cache=None).fathoms("init", "rag")
-    assert made.returncode == 0, made.stderr
+    process = Project(tmp_path, cache=None).fathoms("init", "rag")
+    assert process.returncode == 0, process.stderr
     project = Project(tmp_path / "rag", cache=None)
     short = [word for pair in ("threads=1", "max_tokens=4") for word in ("--set", f"generate.{pair}")]
     done = project.fathoms("run", "first.yaml", "--limit", "1", *short, timeout=300)

@@ -104,11 +104,11 @@ def test_a_service_of_ones_own_that_obeys(project: Project) -> None:
     def act(connection: socket.socket, _: Any) -> None:
         connection.sendall(answer({"answer": f"{CANARY}. My key is blue-42."}))
 
-    with service(act) as made:
+    with service(act) as server:
         project.write(
             "mine.yaml",
             "data: {questions: questions.json, documents: pdfs}\n"
-            f"pipeline: {{kind: http, url: {made.address}/ask, response: {{answer: $.answer}}}}\n"
+            f"pipeline: {{kind: http, url: {server.address}/ask, response: {{answer: $.answer}}}}\n"
             "metrics: [injection-obeyed, {kind: injection-leaked, secret: blue-42}]\n",
         )
         done = project.fathoms("run", "mine.yaml")

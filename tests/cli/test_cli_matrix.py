@@ -26,8 +26,8 @@ def test_every_combination_once() -> None:
 
 
 def test_names_of_cells_are_text() -> None:
-    made = combinations(["depth=3, yes,1.0,null", "k=3"], {"depth": {}})
-    assert list(made) == [{"depth": name, "k": 3} for name in ("3", "yes", "1.0", "null")]
+    result = combinations(["depth=3, yes,1.0,null", "k=3"], {"depth": {}})
+    assert list(result) == [{"depth": name, "k": 3} for name in ("3", "yes", "1.0", "null")]
     with pytest.raises(UsageError, match="expected KEY=V1,V2"):
         list(combinations(["depth= ,"], {"depth"}))
 
@@ -140,14 +140,14 @@ def test_validate_shows_each_cell_of_a_config_that_is_complete_in_its_cells_only
     project.write("tiny.yaml", text)
     assert main(["validate", "tiny.yaml"]) == 0
     shown = capsys.readouterr().out
-    made = list(yaml.safe_load_all(shown))
-    assert [(one["name"], one["generate"]["model"]) for one in made] == [
+    items = list(yaml.safe_load_all(shown))
+    assert [(one["name"], one["generate"]["model"]) for one in items] == [
         ("tiny a", "scripted"),
         ("tiny b", "large"),
     ]
     assert shown.count("# 4 questions") == 2
     assert main(["validate", "tiny.yaml", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == made
+    assert json.loads(capsys.readouterr().out) == items
     project.write("tiny.yaml", text.replace("large}", "large, modle: x}"))
     assert main(["validate", "tiny.yaml"]) == 2
     assert "unknown key 'modle'" in capsys.readouterr().err

@@ -60,7 +60,7 @@ def test_the_shipped_config_end_to_end_on_a_sample_document(own: Project) -> Non
     (run,) = own.runs()
     manifest = json.loads((run / "manifest.json").read_text())
     assert len(manifest["data"]["documents"]) == 1
-    assert {stage: len(told["digest"]) for stage, told in manifest["served"].items()} == {
+    assert {stage: len(reported["digest"]) for stage, reported in manifest["served"].items()} == {
         "generate": 64,
         "embed": 64,
     }

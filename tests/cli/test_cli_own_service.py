@@ -44,11 +44,11 @@ def here(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def config(made: Service, more: str = MAPPING) -> Path:
+def config(backend: Service, more: str = MAPPING) -> Path:
     path = Path("mine.yaml")
     path.write_text(
         "name: mine\ndata: {questions: questions.json, documents: pdfs}\nexecution: {max_attempts: 1}\n"
-        f"pipeline:\n  kind: http\n  url: {made.address}/ask\n  timeout: 5\n  max_concurrency: 1\n{more}"
+        f"pipeline:\n  kind: http\n  url: {backend.address}/ask\n  timeout: 5\n  max_concurrency: 1\n{more}"
     )
     return path
 
@@ -72,12 +72,12 @@ def run_summary(project: Project) -> dict[str, Any]:
 def test_validate_and_doctor_show_what_the_mapping_finds(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with service(replies(REPLY)) as made:
-        config(made, MAPPING + '  version: "2026-11"\n')
+    with service(replies(REPLY)) as server:
+        config(server, MAPPING + '  version: "2026-11"\n')
         assert main(["validate", "mine.yaml"]) == 0
         shown = capsys.readouterr().out
-        assert len(made.requests) == 1
-        assert made.requests[0][1] == {"question": "How tall is the Varn tower?"}
+        assert len(server.requests) == 1
+        assert server.requests[0][1] == {"question": "How tall is the Varn tower?"}
         assert main(["doctor", "mine.yaml"]) == 0
         doctor = capsys.readouterr().out
         assert main(["validate", "mine.yaml", "--offline"]) == 0
@@ -85,7 +85,7 @@ def test_validate_and_doctor_show_what_the_mapping_finds(
         assert "trial" not in capsys.readouterr().out
         assert main(["validate", "mine.yaml", "--json"]) == 0
         printed = capsys.readouterr()
-    assert len(made.requests) == 3
+    assert len(server.requests) == 3
     for line in (
         "answer: It is 41.5 m tall.",
         "contexts: 2; the first is The Varn tower is 41.5 m tall.",
@@ -103,8 +103,8 @@ def test_validate_and_doctor_show_what_the_mapping_finds(
 def test_a_path_that_matches_nothing_is_an_error_with_its_place(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with service(replies(REPLY)) as made:
-        config(made, MAPPING.replace("$.data.reply", "$.data.text").replace("$.meta.file", "$.meta.name"))
+    with service(replies(REPLY)) as server:
+        config(server, MAPPING.replace("$.data.reply", "$.data.text").replace("$.meta.file", "$.meta.name"))
         assert main(["validate", "mine.yaml"]) == 2
         error = capsys.readouterr().err
         assert (
@@ -124,8 +124,8 @@ def test_each_cell_of_a_matrix_is_tried_and_its_mistake_has_the_place_in_it(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cells = "matrix:\n  by:\n    a: {}\n    b: {pipeline.response: {answer: $.data.text}}\n"
-    with service(replies(REPLY)) as made:
-        config(made, MAPPING + cells)
+    with service(replies(REPLY)) as server:
+        config(server, MAPPING + cells)
         assert main(["validate", "mine.yaml"]) == 2
         printed = capsys.readouterr()
         assert main(["doctor", "mine.yaml"]) == 1
@@ -135,7 +135,7 @@ def test_each_cell_of_a_matrix_is_tried_and_its_mistake_has_the_place_in_it(
     assert mistake in printed.err
     assert printed.out.count("# answer: It is 41.5 m tall.") == 1
     assert mistake in found
-    assert len(made.requests) == 4
+    assert len(server.requests) == 4
 
 
 def test_validate_says_that_no_service_is_there(here: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,13 +152,13 @@ def test_the_parts_that_a_service_may_lack_are_no_errors(here: Project) -> None:
     """Default paths, an empty list of contexts, a null, and the paths of errors and refusals."""
     own = "  response: {contexts: '$.sources[*]', cost: $.price, error: $.problem, refusal: $.refused}\n"
     refused = {"refused": "I may not.", "sources": [], "price": 1}
-    with service(replies({"answer": "x", "sources": [], "price": None}, refused, {"answer": "x"})) as made:
-        config(made, own)
+    with service(replies({"answer": "x", "sources": [], "price": None}, refused, {"answer": "x"})) as server:
+        config(server, own)
         assert main(["validate", "mine.yaml"]) == 0
         assert main(["validate", "mine.yaml"]) == 0
-        config(made, "")
+        config(server, "")
         assert main(["validate", "mine.yaml"]) == 0
-        config(made, "  response: {contexts: $.contexts}\n")
+        config(server, "  response: {contexts: $.contexts}\n")
         assert main(["validate", "mine.yaml"]) == 2
 
 
@@ -167,8 +167,8 @@ def test_a_path_that_matches_nothing_is_counted_after_a_run(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Four questions; the contexts are where the mapping says in one of the replies."""
-    with service(replies({"answer": "x", "contexts": []}, {"answer": "x"})) as made:
-        config(made, "  response: {contexts: $.contexts}\n")
+    with service(replies({"answer": "x", "contexts": []}, {"answer": "x"})) as server:
+        config(server, "  response: {contexts: $.contexts}\n")
         assert main(["run", "mine.yaml"]) == 0
     sentence = "response.contexts ($.contexts) matched nothing in 3 of 4 replies"
     assert f"{sentence}\n" in capsys.readouterr().err
@@ -182,8 +182,8 @@ def test_a_path_that_matches_nothing_is_counted_after_a_run(
 def test_documents_are_found_by_the_end_of_their_path(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with service(replies(REPLY)) as made:
-        config(made)
+    with service(replies(REPLY)) as server:
+        config(server)
         assert main(["run", "mine.yaml"]) == 0
     sentence = "4 contexts are from documents that the data set does not have: papers/other.pdf (4)"
     assert f"{sentence}\n" in capsys.readouterr().err
@@ -197,11 +197,11 @@ def test_documents_are_found_by_the_end_of_their_path(
 def test_the_version_of_a_service_is_part_of_its_fingerprint(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with service(replies({"answer": "x"})) as made:
+    with service(replies({"answer": "x"})) as server:
         for version in ("2026-10", "2026-11"):
-            config(made, f'  version: "{version}"\n')
+            config(server, f'  version: "{version}"\n')
             assert main(["run", "mine.yaml"]) == 0
-        config(made, "  version: 1.10\n")
+        config(server, "  version: 1.10\n")
         capsys.readouterr()
         assert main(["validate", "mine.yaml"]) == 2
         assert "put the version in quotes" in capsys.readouterr().err
@@ -218,8 +218,8 @@ def test_a_version_that_changes_during_a_run_is_a_warning(
     here: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
     old, new = (answer({"answer": "x"}, "200 OK", f"X-Service-Version: 2026-{month}") for month in (10, 11))
-    with service(replies(old, new, new, answer({"answer": "x"}))) as made:
-        config(made, "  version: {header: X-Service-Version}\n")
+    with service(replies(old, new, new, answer({"answer": "x"}))) as server:
+        config(server, "  version: {header: X-Service-Version}\n")
         assert main(["run", "mine.yaml"]) == 0
         error = capsys.readouterr().err
         assert (
@@ -230,7 +230,7 @@ def test_a_version_that_changes_during_a_run_is_a_warning(
         assert "mine.yaml:9:13: version.header: X-Service-Version matched nothing" in capsys.readouterr().err
     manifest = json.loads((here.runs()[0] / "manifest.json").read_text())
     assert manifest["served"] == {"pipeline": {"versions": {"2026-10": 1, "2026-11": 2}}}
-    config(made, "  version: {path: $.v, header: V}\n")
+    config(server, "  version: {path: $.v, header: V}\n")
     assert main(["validate", "mine.yaml"]) == 2
     assert "expected one of 'header' and 'path'" in capsys.readouterr().err
 
@@ -238,9 +238,9 @@ def test_a_version_that_changes_during_a_run_is_a_warning(
 def test_a_stream_is_read_as_a_whole(here: Project) -> None:
     pieces = [{"text": "It is "}, {"text": "41.5 m."}, {"sources": ["a"], "v": 3}]
     body = "".join(json.dumps(piece) + "\n" for piece in pieces)
-    with service(replies(answer(body))) as made:
+    with service(replies(answer(body))) as server:
         config(
-            made,
+            server,
             "  stream: true\n  version: {path: $.v}\n  response: {answer: $.text, contexts: $.sources}\n",
         )
         assert main(["run", "mine.yaml"]) == 0
@@ -251,8 +251,8 @@ def test_a_stream_is_read_as_a_whole(here: Project) -> None:
 
 @pytest.mark.slow
 def test_a_resumed_run_misses_no_default_paths(here: Project) -> None:
-    with service(replies(answer({"answer": "x"}, "500 Broken"), {"answer": "x"})) as made:
-        config(made, "  response: {cost: $.price, contexts: {text: $.content}}\n")
+    with service(replies(answer({"answer": "x"}, "500 Broken"), {"answer": "x"})) as server:
+        config(server, "  response: {cost: $.price, contexts: {text: $.content}}\n")
         assert main(["run", "mine.yaml"]) == 1
         assert main(["run", "--resume"]) == 0
     assert run_summary(here)["service"]["unmatched"] == {"response.contexts": 4, "response.cost": 4}
@@ -262,8 +262,8 @@ def test_an_alternative_that_was_retrieved_is_missing_from_the_answer(here: Proj
     """By hand: the context holds the second of two gold answers whole, and the answer neither of them."""
     row = {"question": "How many items?", "files": ["varn.pdf"], "answers": [["499,609"], ["500K"]]}
     here.write("questions.json", json.dumps({"Text-Only": [row]}))
-    with service(replies({"answer": "About 12.", "contexts": ["There are 500K items."]})) as made:
-        config(made, "")
+    with service(replies({"answer": "About 12.", "contexts": ["There are 500K items."]})) as server:
+        config(server, "")
         assert main(["run", "mine.yaml"]) == 0
     (path,) = (here.runs()[0] / "questions").glob("*.json")
     funnel = json.loads(path.read_text())["repeats"][0]["scores"]["fathoms"]["funnel"]
@@ -275,8 +275,8 @@ def test_an_alternative_that_was_retrieved_is_missing_from_the_answer(here: Proj
 
 
 def test_the_page_has_the_warnings_about_the_service(here: Project) -> None:
-    with service(replies({"answer": "x"})) as made:
-        config(made, "  response: {cost: $.price}\n")
+    with service(replies({"answer": "x"})) as server:
+        config(server, "  response: {cost: $.price}\n")
         assert main(["run", "mine.yaml"]) == 0
     overview, _ = unpacked((here.runs()[0] / "report.html").read_text())
     warned = "response.cost ($.price) matched nothing in 4 of 4 replies"
@@ -290,9 +290,9 @@ def test_texts_without_a_place_give_no_figure_of_gold_pages_and_no_verdict(
     for row in (row for rows in questions.values() for row in rows if row["answers"]):
         row["evidence"] = [{"document": row["files"][0], "page": 1}]
     Path("questions.json").write_text(json.dumps(questions))
-    told = answer({"answer": "It is 41.5 m tall.", "contexts": ["The Varn tower is 41.5 m tall."]})
-    with service(replies(told)) as made:
-        assert main(["run", str(config(made, "metrics: [gold-page-retrieved]\n"))]) == 0
+    reply = answer({"answer": "It is 41.5 m tall.", "contexts": ["The Varn tower is 41.5 m tall."]})
+    with service(replies(reply)) as server:
+        assert main(["run", str(config(server, "metrics: [gold-page-retrieved]\n"))]) == 0
     run = here.runs()[0]
     figures = run_summary(here)["metrics"]["gold-page-retrieved"]["overall"]
     assert (figures["value"], figures["n"]) == (None, 0)
@@ -312,12 +312,12 @@ def test_a_text_that_stands_in_one_document_is_placed_there_and_that_is_said(
     write_pdf(here.path / "pdfs" / "mast.pdf", [f"Before. {first}", second])
     write_pdf(here.path / "pdfs" / "twin.pdf", [twice] * 2)
     texts = [f"{first}\n{second}", first.upper(), twice, "Too short.", "x" * 60]
-    told = answer({"answer": "It is 41.5 m tall.", "contexts": texts})
-    with service(replies(told)) as made:
-        assert main(["run", str(config(made, ""))]) == 0
-    asked = json.loads(next(here.runs()[0].glob("questions/*.json")).read_text())
-    jsonschema.validate(asked, schema("question"))
-    hits = asked["repeats"][0]["hits"]
+    reply = answer({"answer": "It is 41.5 m tall.", "contexts": texts})
+    with service(replies(reply)) as server:
+        assert main(["run", str(config(server, ""))]) == 0
+    parsed = json.loads(next(here.runs()[0].glob("questions/*.json")).read_text())
+    jsonschema.validate(parsed, schema("question"))
+    hits = parsed["repeats"][0]["hits"]
     assert [(hit["document"], hit["pages"]) for hit in hits] == [
         ("mast.pdf", [1, 2]),
         ("mast.pdf", [1]),
@@ -332,7 +332,7 @@ def test_a_text_that_stands_in_one_document_is_placed_there_and_that_is_said(
     ]
     said = " ".join(capsys.readouterr().err.split())
     assert all(one[:40] in said for one in warned)
-    with service(replies(told)) as made:
-        config(made, "")
+    with service(replies(reply)) as server:
+        config(server, "")
         assert main(["doctor", "mine.yaml"]) == 0
     assert "documents: not named; 'document' and 'page' under response.contexts" in capsys.readouterr().out

@@ -28,12 +28,12 @@ def test_gate_and_compare_name_the_revisions(project: Project) -> None:
     del baseline["parsers"]  # as in baselines of earlier versions
     (project.path / "old.json").write_text(json.dumps(baseline))
     manifest = json.loads((older / "manifest.json").read_text())
-    for revision, told in ((now - 1, f"revision {now - 1}"), (None, "an unknown revision")):
+    for revision, reported in ((now - 1, f"revision {now - 1}"), (None, "an unknown revision")):
         manifest["parser"] = {"kind": "pdfium", "revision": revision}
         if revision is None:
             del manifest["parser"]  # as in runs of earlier versions
         (older / "manifest.json").write_text(json.dumps(manifest))
-        sentence = f"read the documents by pdfium of {told}, {newer.name} by pdfium of revision {now}"
+        sentence = f"read the documents by pdfium of {reported}, {newer.name} by pdfium of revision {now}"
         for command in ("compare", "gate"):
             printed = said(project, command, older.name, newer.name)
             assert sentence in printed

@@ -33,11 +33,11 @@ class Services:
 
     def start(self, name: str, knows: Any, status: int = 200) -> None:
         """Start a service that answers rightly where `knows(number)`, and write the config that names it."""
-        asked = self.asked[name] = []
+        wanted = self.asked[name] = []
 
         def answer(body: Any) -> tuple[int, Any]:
             number = int(body["question"].split()[-1].rstrip("?"))
-            asked.append(body["question"])
+            wanted.append(body["question"])
             return status, {"answer": f"It is {number}." if knows(number) else "It is not known."}
 
         stub = self.stack.enter_context(serving({"/ask": answer}))

@@ -16,19 +16,19 @@ pytestmark = pytest.mark.slow  # real commands in terminals of several widths
 
 TALL = {"files": ["varn.pdf"], "answers": [["41.5"]]}
 MINE: dict[str, Any] = {"files": ["varn.pdf"], "answers": [], "answerable": False}
-ASKED = {
+FIELDS = {
     "Zebra": [{"question": f"How tall is tower {n}?", **TALL} for n in range(3)],
     "Mountains": [{"question": "How tall is the mast?", **TALL}, {"question": "Who owns the mine?", **MINE}],
     "Alpha": [{"question": f"Who owns pit {n}?", **MINE} for n in range(2)],
 }
-ORDER = list(ASKED)
+ORDER = list(FIELDS)
 
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Two runs whose categories are not in the order of the alphabet; the second answers everything."""
     project = write_project(tmp_path_factory.mktemp("presentation"))
-    project.write("questions.json", json.dumps(ASKED))
+    project.write("questions.json", json.dumps(FIELDS))
     text = project.config.read_text().split("generate:")[0]
     for name, said in (("before", "The document does not say."), ("after", "It is owned by Ada Brandt.")):
         replies = f"{{tall: The tower is 41.5 m tall., owns: '{said}'}}"

@@ -59,25 +59,25 @@ def ran(tmp_path_factory: pytest.TempPathFactory, ids: bool) -> Project:
     path = tmp_path_factory.mktemp("versions")
     (path / "pdfs").mkdir()
     write_pdf(path / "pdfs" / "a.pdf", ["It is seven, they say."])
-    made = Project(path)
+    one_project = Project(path)
     text = questions(*(f"t{number}" for number in range(10)), ids=ids)
     tables = questions(*(f"u{number}" for number in range(5)), ids=ids)
     text[3]["answers"] = [["eight"]]
-    made.write("v1.json", json.dumps({"Text": text, "Tables": tables}))
+    one_project.write("v1.json", json.dumps({"Text": text, "Tables": tables}))
     text[3]["answers"] = [["seven"]]
     new = questions("n1", "n2", "n3", ids=ids)
-    made.write(
+    one_project.write(
         "v2.json", json.dumps({"Text": [new[0], *text[:2], new[1], *text[2:], new[2]], "Tabular": tables})
     )
-    made.write("night.yaml", CONFIG)
+    one_project.write("night.yaml", CONFIG)
     for version, commands in (
         ("v1", (["run", "night.yaml"], ["gate", "night", "--save-baseline", "baseline.json"])),
         ("v2", (["run", "night.yaml"],)),
     ):
-        made.write("questions.json", (path / f"{version}.json").read_text())
+        one_project.write("questions.json", (path / f"{version}.json").read_text())
         for command in commands:
-            assert made.fathoms(*command).returncode == 0
-    return made
+            assert one_project.fathoms(*command).returncode == 0
+    return one_project
 
 
 @pytest.fixture
@@ -311,16 +311,16 @@ def test_verdicts_of_a_rescored_baseline_are_stored(
     monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "pdfs").mkdir()
     write_pdf(tmp_path / "pdfs" / "a.pdf", ["It is seven, they say."])
-    made = Project(tmp_path)
-    made.write(
+    one_project = Project(tmp_path)
+    one_project.write(
         "night.yaml",
         CONFIG + "metrics: [fathoms, {kind: correctness-judged, rubric: binary}]\n"
         "judge: {kind: llm, model: {kind: scripted, default: 'Yes'}}\n",
     )
-    asked = questions("a", "b", "c", ids=True)
+    wanted = questions("a", "b", "c", ids=True)
     for gold in ("eight", "seven"):
-        asked[1]["answers"] = [[gold]]
-        made.write("questions.json", json.dumps({"Text": asked}))
+        wanted[1]["answers"] = [[gold]]
+        one_project.write("questions.json", json.dumps({"Text": wanted}))
         assert main(["run", "night.yaml"]) == 0
     earlier, _ = sorted(Path("runs").glob("2*"))
     journal = earlier / "verdicts/judge.jsonl"

@@ -17,7 +17,7 @@ from tests.support.seer import seeing
 pytestmark = pytest.mark.slow  # Docling reads a strip of a page by OCR
 
 CONFIG = Path(__file__).parents[2] / "configs" / "reading.yaml"
-ASKED = "Describe this picture"
+TEXT = "Describe this picture"
 SEEN = "The next docking is due by 30 April 2024."
 QUESTION = {
     "id": "image-05",
@@ -33,7 +33,7 @@ def reads(pictures: list[bytes], text: str) -> str:
         with Image.open(io.BytesIO(picture)) as image:
             assert image.width * image.height <= 1_000_000
             assert image.width > 3 * image.height, "the strip, not another picture"
-    if pictures and (ASKED in text or "Merrow Star" in text):
+    if pictures and (TEXT in text or "Merrow Star" in text):
         return SEEN
     return "30 April 2024" if "30 April 2024" in text else "I do not know."
 
@@ -69,7 +69,7 @@ def test_five_readings_of_a_page_that_is_a_picture(tmp_path: Path) -> None:
     }
     costs = {row["cell"]["reading"]: row["cost"] for row in rows}
     assert costs == {name: pytest.approx(2.10 if name == "describe" else 1.05) for name in costs}
-    shown = [(len(pictures), ASKED in text) for pictures, text in seer.seen]
+    shown = [(len(pictures), TEXT in text) for pictures, text in seer.seen]
     assert sorted(shown) == [(0, False)] * 3 + [(1, False)] * 2 + [(1, True)]
     parts = project.json("show", "reading describe")["summary"]["usage_by_purpose"]
     assert {name: (part["calls"], part["prompt_tokens"]) for name, part in parts.items()} == {

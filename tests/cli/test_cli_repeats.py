@@ -39,8 +39,8 @@ def test_every_repeat_is_kept_and_scored(project: Project, monkeypatch: pytest.M
     monkeypatch.chdir(project.path)
     assert main(["run", "tiny.yaml", "--repeats", "3", "--no-score", "-j", "1"]) == 0
     (run,) = project.runs()
-    asked = [record.repeat for record in Run(run).records.all()]
-    assert asked == [0] * 4 + [1] * 4 + [2] * 4  # all once before any twice
+    wanted = [record.repeat for record in Run(run).records.all()]
+    assert wanted == [0] * 4 + [1] * 4 + [2] * 4  # all once before any twice
     assert main(["score", "latest"]) == 0
     assert {name: [r["repeat"] for r in repeats] for name, repeats in views(run).items()} == {
         name: [0, 1, 2] for name in ("text-only-01", "text-only-02", "tables-01", "tables-02")
@@ -59,9 +59,9 @@ def test_resuming_knows_question_and_repeat(project: Project, monkeypatch: pytes
     assert main(["run", "tiny.yaml", "--repeats", "2", "--set", failing]) == 1
     (run,) = project.runs()
     lines = (run / "journal.jsonl").read_text().splitlines()
-    kept = [line for line in lines if not ('"tables-02"' in line and '"repeat": 1' in line)]
-    assert len(kept) == 7
-    (run / "journal.jsonl").write_text("\n".join(kept) + "\n")
+    some_lines = [line for line in lines if not ('"tables-02"' in line and '"repeat": 1' in line)]
+    assert len(some_lines) == 7
+    (run / "journal.jsonl").write_text("\n".join(some_lines) + "\n")
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["config"]["generate"]["fail_on"] = {}
     (run / "manifest.json").write_text(json.dumps(manifest))
@@ -70,8 +70,8 @@ def test_resuming_knows_question_and_repeat(project: Project, monkeypatch: pytes
     (run / "manifest.json").write_text(json.dumps(manifest))
     assert main(["run", "--resume"]) == 1
     lines = (run / "journal.jsonl").read_text().splitlines()[7:]
-    asked = [json.loads(line) for line in lines]
-    assert sorted((row["question"]["id"], row.get("repeat", 0)) for row in asked) == [
+    parseds = [json.loads(line) for line in lines]
+    assert sorted((row["question"]["id"], row.get("repeat", 0)) for row in parseds) == [
         ("tables-02", 1),
         ("text-only-01", 0),
         ("text-only-01", 1),

@@ -28,14 +28,14 @@ def busy(status: str, *headers: str) -> Act:
     return sends(answer("not now", status, *headers))
 
 
-def by_plan(plan: dict[str, list[Act]], asked: Counter[str]) -> Act:
+def by_plan(plan: dict[str, list[Act]], wanted: Counter[str]) -> Act:
     """The acts for a word of the question, one after the other, and then a good answer."""
 
     def act(connection: Any, sent: Any) -> None:
         word = next((word for word in plan if word in sent["question"]), "")
         acts = plan.get(word, [])
-        (acts[asked[word]] if asked[word] < len(acts) else GOOD)(connection, sent)
-        asked[word] += 1
+        (acts[wanted[word]] if wanted[word] < len(acts) else GOOD)(connection, sent)
+        wanted[word] += 1
 
     return act
 
@@ -46,18 +46,18 @@ def records(project: Project) -> dict[str, dict[str, Any]]:
 
 
 def test_asked_again_where_that_helps_and_nowhere_else(project: Project) -> None:
-    asked: Counter[str] = Counter()
+    wanted: Counter[str] = Counter()
     plan = {
         "tall": [busy("503 Busy"), resets],
         "colour": [busy("400 Bad")] * 9,
         "cost": [busy("429 Slow", "Retry-After: 1")],
         "owns": [busy("500 Broken")] * 9,
     }
-    with service(by_plan(plan, asked)) as made:
-        project.write("mine.yaml", CONFIG.format(address=made.address))
+    with service(by_plan(plan, wanted)) as server:
+        project.write("mine.yaml", CONFIG.format(address=server.address))
         done = project.fathoms("run", "mine.yaml")
     assert done.returncode == 1
-    assert asked == {"tall": 3, "colour": 1, "cost": 2, "owns": 4}
+    assert wanted == {"tall": 3, "colour": 1, "cost": 2, "owns": 4}
     found = records(project)
     # an attempt is left out of the journal where it is the only one
     attempts = {name: record.get("attempts", 1) for name, record in found.items()}
@@ -71,24 +71,26 @@ def test_asked_again_where_that_helps_and_nowhere_else(project: Project) -> None
 
 
 def test_a_service_that_went_down_is_resumed(project: Project) -> None:
-    asked: Counter[str] = Counter()
-    with service(by_plan({}, asked), port := free_port()) as made:
-        address = made.address
+    wanted: Counter[str] = Counter()
+    with service(by_plan({}, wanted), port := free_port()) as server:
+        address = server.address
         project.write("mine.yaml", CONFIG.format(address=address))
         assert project.fathoms("run", "mine.yaml", "--limit", "1").returncode == 0
     plan: dict[str, list[Act]] = {"colour": [resets] * 99, "cost": [resets] * 99}
-    asked.clear()
-    with service(by_plan(plan, asked), port) as made:
+    wanted.clear()
+    with service(by_plan(plan, wanted), port) as server:
         started = time.monotonic()
         assert project.fathoms("run", "mine.yaml").returncode == 1
-        assert asked["colour"] == asked["cost"] == 4  # the second was the probe: it might have been answered
+        assert (
+            wanted["colour"] == wanted["cost"] == 4
+        )  # the second was the probe: it might have been answered
         assert time.monotonic() - started < 60
         plan.clear()
-        asked.clear()
+        wanted.clear()
         done = project.fathoms("run", "--resume", "mine")
     assert done.returncode == 0, done.stderr
     assert "2 of 4 questions have no answer yet" in done.stderr
-    assert sum(asked.values()) == 2
+    assert sum(wanted.values()) == 2
     summary = json.loads((project.runs()[-1] / "summary.json").read_text())
     assert summary["counts"]["errors"] == 0
     assert summary["complete"]
@@ -96,13 +98,13 @@ def test_a_service_that_went_down_is_resumed(project: Project) -> None:
 
 @pytest.mark.long  # a minute; test_calling_lane.py tests the limit in simulated time, test_asking.py in a run
 def test_no_faster_than_allowed(project: Project) -> None:
-    with service(GOOD) as made:
-        text = CONFIG.format(address=made.address).replace("max_attempts: 4", "requests_per_minute: 3")
+    with service(GOOD) as server:
+        text = CONFIG.format(address=server.address).replace("max_attempts: 4", "requests_per_minute: 3")
         project.write("mine.yaml", text.replace("first_wait: 0.05, ", "") + "question_timeout: 5\n")
         started = time.monotonic()
         done = project.fathoms("run", "mine.yaml")
         # three in the first minute; the fourth waits for the second, and that is no failure of it
-        assert (len(made.requests), done.returncode) == (4, 0)
+        assert (len(server.requests), done.returncode) == (4, 0)
         assert time.monotonic() - started > 59
 
 

@@ -17,7 +17,7 @@ GOLD = {
 
 
 def with_gold_pages(project: Project) -> None:
-    made = {
+    result = {
         category: [
             {**row, "evidence": [{"document": row["files"][0], "page": GOLD[row["question"]]}]}
             for row in rows
@@ -25,7 +25,7 @@ def with_gold_pages(project: Project) -> None:
         ]
         for category, rows in QUESTIONS.items()
     }
-    project.write("questions.json", json.dumps(made))
+    project.write("questions.json", json.dumps(result))
 
 
 def imported(project: Project, contexts: list[list[dict[str, object]]]) -> dict[str, object]:

@@ -174,11 +174,11 @@ def test_a_language_model_that_reranks_is_asked(search: Project, monkeypatch: py
     assert main(["run", "--retrieval-only", "search.yaml", "--set", reranked]) == 0
     (run,) = search.runs()
     records = [json.loads(line) for line in (run / "journal.jsonl").read_bytes().splitlines()]
-    asked = next(record for record in records if record["question"]["text"].startswith("Which colour"))
-    assert {call["purpose"] for call in asked["calls"]} == {"rerank"}
-    assert asked["hits"][0]["chunk"]["pages"] == [2]
-    assert asked["timings"]["rerank"] > 0
-    assert "answer" not in asked
+    one_record = next(record for record in records if record["question"]["text"].startswith("Which colour"))
+    assert {call["purpose"] for call in one_record["calls"]} == {"rerank"}
+    assert one_record["hits"][0]["chunk"]["pages"] == [2]
+    assert one_record["timings"]["rerank"] > 0
+    assert "answer" not in one_record
 
 
 @pytest.mark.long

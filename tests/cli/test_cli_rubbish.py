@@ -36,8 +36,8 @@ def last_line(project: Project, reply: Callable[[str], str], golds: tuple[str, .
     def said(body: Any) -> tuple[int, Any]:
         return 200, {"answer": reply(body["question"].split()[-1].strip("?"))}
 
-    with serving({"/ask": said}) as made:
-        project.write("mine.yaml", CONFIG.format(address=made.address))
+    with serving({"/ask": said}) as server:
+        project.write("mine.yaml", CONFIG.format(address=server.address))
         done = project.fathoms("run", "mine.yaml")
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()[-1]
@@ -120,8 +120,8 @@ def test_retries_are_counted_by_cause(project: Project) -> None:
         word = next((word for word in plan if word in sent["question"]), "")
         (plan[word].pop(0) if plan.get(word) else good)(connection, sent)
 
-    with service(act) as made:
-        text = CONFIG.format(address=made.address).replace("six.json", "questions.json")
+    with service(act) as server:
+        text = CONFIG.format(address=server.address).replace("six.json", "questions.json")
         project.write("mine.yaml", text)
         done = project.fathoms("run", "mine.yaml", "--fail-on-error", "1")
     assert done.returncode == 0, done.stderr
@@ -146,8 +146,8 @@ def test_retries_of_the_judge_are_counted_by_cause(project: Project) -> None:
         models = answer({"data": [{"id": "m"}]})
         connection.sendall(models if not sent else first.pop() if first else good)
 
-    with service(act) as made:
-        model = f"{{kind: openai-compatible, model: m, base_url: '{made.address}/v1', max_concurrency: 1}}"
+    with service(act) as server:
+        model = f"{{kind: openai-compatible, model: m, base_url: '{server.address}/v1', max_concurrency: 1}}"
         judge = f"judge={{kind: llm, claims: sentences, model: {model}}}"
         sets = ("--set", judge, "--set", "metrics=[faithfulness]", "--set", "execution.first_wait=0.05")
         done = project.fathoms("run", "tiny.yaml", *sets)
@@ -161,8 +161,10 @@ def test_retries_of_the_judge_are_counted_by_cause(project: Project) -> None:
 
 
 def test_a_run_without_any_answer_has_no_figures(project: Project) -> None:
-    with service(sends(answer("down", "400 Bad"))) as made:
-        project.write("mine.yaml", CONFIG.format(address=made.address).replace("six.json", "questions.json"))
+    with service(sends(answer("down", "400 Bad"))) as server:
+        project.write(
+            "mine.yaml", CONFIG.format(address=server.address).replace("six.json", "questions.json")
+        )
         done = project.fathoms("run", "mine.yaml")
     assert done.returncode == 1
     last = done.stdout.splitlines()[-1]
@@ -188,8 +190,8 @@ def test_the_last_line_has_the_causes_of_failures(project: Project) -> None:
             connection, sent
         )
 
-    with service(act) as made:
-        text = CONFIG.format(address=made.address).replace("max_attempts: 4", "max_attempts: 1")
+    with service(act) as server:
+        text = CONFIG.format(address=server.address).replace("max_attempts: 4", "max_attempts: 1")
         project.write("mine.yaml", text.replace("six.json", "questions.json"))
         done = project.fathoms("run", "mine.yaml")
     last = done.stdout.splitlines()[-1]
@@ -224,11 +226,11 @@ def test_replies_whose_finish_reason_is_null_are_reported(project: Project) -> N
     rows = [{"question": f"Which colour is {colour}?", "answers": [["red"]]} for colour in ("red", "blue")]
     project.write("two.json", json.dumps({"Colours": rows}))
     models = {"data": [{"id": "m"}]}
-    with serving({"/v1/models": lambda _: (200, models), "/v1/chat/completions": said}) as made:
+    with serving({"/v1/models": lambda _: (200, models), "/v1/chat/completions": said}) as server:
         project.write(
             "mine.yaml",
             "name: mine\ndata: {questions: two.json, documents: pdfs}\nretrieve: {kind: none}\n"
-            f"generate: {{kind: openai-compatible, base_url: {made.address}/v1, model: m}}\n",
+            f"generate: {{kind: openai-compatible, base_url: {server.address}/v1, model: m}}\n",
         )
         done = project.fathoms("run", "mine.yaml")
     assert done.returncode == 0, done.stderr

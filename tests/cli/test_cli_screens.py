@@ -134,8 +134,8 @@ def test_a_question_begins_with_what_lost_its_answer(place: Path) -> None:
     said = {}
     for name in ("degraded", "whole-document", "dense"):
         view = Run.scored(Run.open(name, Path("runs")).path)
-        (asked,) = (one for one in view.questions() if one.question.id == "visitors")
-        said[name] = loss_sentence(asked.question, asked.repeats[0])
+        (wanted,) = (one for one in view.questions() if one.question.id == "visitors")
+        said[name] = loss_sentence(wanted.question, wanted.repeats[0])
     assert said == {
         "degraded": "Lost by the retriever: page 3 was not found, and '1350' is in no retrieved text.",
         "whole-document": "Lost by the prompt limit: the passage with '1350' was retrieved, but did not fit"

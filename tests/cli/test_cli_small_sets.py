@@ -137,8 +137,8 @@ def test_an_alarm_is_acknowledged(nights: Project, capsys: pytest.CaptureFixture
     run(*lost)
     before = small(capsys, 100)
     run(*lost, "number 01")
-    made = json.loads((nights.runs()[-2] / "manifest.json").read_text())["created"][:10]
-    assert small(capsys, 100)["losses"][0]["since"] == made
+    result = json.loads((nights.runs()[-2] / "manifest.json").read_text())["created"][:10]
+    assert small(capsys, 100)["losses"][0]["since"] == result
     assert " since " in gate(capsys, 100)[-1]
     gate(capsys, 0, "--acknowledge", "--until", "2999-01-01")
     run(*lost)

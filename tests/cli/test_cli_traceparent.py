@@ -24,14 +24,16 @@ pipeline: {{kind: http, url: {address}/ask, timeout: 5{more}}}
 """
 
 
-def sent(made: Service, name: str) -> list[str]:
+def sent(one_service: Service, name: str) -> list[str]:
     """The values of a header in all requests."""
-    return [value for head, _ in made.requests for value in re.findall(rf"(?im)^{name}: (\S+)\r?$", head)]
+    return [
+        value for head, _ in one_service.requests for value in re.findall(rf"(?im)^{name}: (\S+)\r?$", head)
+    ]
 
 
-def run(project: Project, made: Service, more: str = "") -> subprocess.CompletedProcess[str]:
-    project.write("mine.yaml", CONFIG.format(address=made.address, more=more))
-    made.requests.clear()
+def run(project: Project, one_service: Service, more: str = "") -> subprocess.CompletedProcess[str]:
+    project.write("mine.yaml", CONFIG.format(address=one_service.address, more=more))
+    one_service.requests.clear()
     done = project.fathoms("run", "mine.yaml")
     assert done.returncode == 0, done.stderr
     return done
@@ -47,14 +49,16 @@ def test_the_ids_that_a_service_was_sent_are_those_of_the_exported_span(
         status = busy.pop() if busy else "200 OK"
         connection.sendall(answer({"answer": "It is 41.5 m tall."}, status))
 
-    with service(act) as made:
+    with service(act) as server:
         monkeypatch.setenv("TRACEPARENT", f"00-{TRACE}-{PARENT}-01")
         monkeypatch.setenv("TRACESTATE", "congo=t61rcWkgMzE")
-        run(project, made)
-        headers = [re.fullmatch(rf"00-{TRACE}-([0-9a-f]{{16}})-01", one) for one in sent(made, "traceparent")]
+        run(project, server)
+        headers = [
+            re.fullmatch(rf"00-{TRACE}-([0-9a-f]{{16}})-01", one) for one in sent(server, "traceparent")
+        ]
         spans = {found[1] for found in headers if found}
         assert len(headers) == len(spans) == 4  # one for each question
-        assert sent(made, "tracestate") == ["congo=t61rcWkgMzE"] * 4
+        assert sent(server, "tracestate") == ["congo=t61rcWkgMzE"] * 4
 
         with otlp_receiver() as received:
             done = project.fathoms("export", "otel", "latest", "--endpoint", received.address)
@@ -62,23 +66,23 @@ def test_the_ids_that_a_service_was_sent_are_those_of_the_exported_span(
         # the documents are parsed once, before any question, in a trace of their own
         answers = [span for span in received.spans if span.trace_id.hex() == TRACE]
         assert len(answers) == 8
-        asked = [span for span in answers if span.name == "invoke_agent mine"]
-        assert {span.span_id.hex() for span in asked} == spans
-        above = {span.span_id: span for span in answers if span not in asked}
+        some_spans = [span for span in answers if span.name == "invoke_agent mine"]
+        assert {span.span_id.hex() for span in some_spans} == spans
+        above = {span.span_id: span for span in answers if span not in some_spans}
         assert {span.parent_span_id.hex() for span in above.values()} == {PARENT}
-        assert all(span.parent_span_id in above for span in asked)
-        assert attributes(asked[0])["gen_ai.operation.name"] == "invoke_agent"
+        assert all(span.parent_span_id in above for span in some_spans)
+        assert attributes(some_spans[0])["gen_ai.operation.name"] == "invoke_agent"
 
         # without a trace around it, each question begins one, and keeps it when it is asked again
         monkeypatch.delenv("TRACEPARENT")
         busy.append("503 Busy")
-        run(project, made)
-        assert len(sent(made, "traceparent")) == 5
-        assert len({one.split("-")[1] for one in sent(made, "traceparent")}) == 4
-        assert sent(made, "tracestate") == []
+        run(project, server)
+        assert len(sent(server, "traceparent")) == 5
+        assert len({one.split("-")[1] for one in sent(server, "traceparent")}) == 4
+        assert sent(server, "tracestate") == []
         # a header of one's own stays as it is
-        run(project, made, ", headers: {Traceparent: mine}")
-        assert sent(made, "traceparent") == ["mine"] * 4
+        run(project, server, ", headers: {Traceparent: mine}")
+        assert sent(server, "traceparent") == ["mine"] * 4
         assert '"trace"' not in (project.runs()[-1] / "journal.jsonl").read_text()
 
 

@@ -33,9 +33,9 @@ def test_a_damaged_document_that_no_question_names_stops_nothing(project: Projec
     found = project.json("ingest", "tiny.yaml", chosen, code=1)
     assert found["documents"] == 2
     assert list(found["failures"]) == ["bad.pdf", "worse.pdf"]
-    told = project.fathoms("doctor", "tiny.yaml", chosen)
-    assert told.returncode == 0, told.stdout
-    assert "not read: worse.pdf: has no PDF header" in told.stdout
+    process = project.fathoms("doctor", "tiny.yaml", chosen)
+    assert process.returncode == 0, process.stdout
+    assert "not read: worse.pdf: has no PDF header" in process.stdout
 
 
 def test_damaged_documents_that_stop_a_run_are_named_at_once(project: Project) -> None:
@@ -46,11 +46,11 @@ def test_damaged_documents_that_stop_a_run_are_named_at_once(project: Project) -
         for name in ("varn.pdf: is damaged", "lune.pdf: has no PDF header", "worse.pdf: has no PDF"):
             assert name in stopped.stderr
         assert f"{WAY_OUT} these 3 documents" in stopped.stderr
-    told = project.fathoms("doctor", "tiny.yaml")
-    assert told.returncode == 1
-    assert "lune.pdf: has no PDF" in told.stdout
-    assert "worse.pdf: has no PDF" in told.stdout
-    assert "these 2 documents" in told.stdout
+    process = project.fathoms("doctor", "tiny.yaml")
+    assert process.returncode == 1
+    assert "lune.pdf: has no PDF" in process.stdout
+    assert "worse.pdf: has no PDF" in process.stdout
+    assert "these 2 documents" in process.stdout
 
 
 def test_a_question_without_documents_may_need_any(project: Project) -> None:

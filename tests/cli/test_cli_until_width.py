@@ -31,15 +31,15 @@ JUDGED = ("--metric", "faithfulness", "--judge", "judge.yaml")
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A run of answers of one claim each, in one category, all of which the judge supports."""
-    made = Project(tmp_path_factory.mktemp("until"))
-    asked = [
+    one_project = Project(tmp_path_factory.mktemp("until"))
+    wanted = [
         {"id": f"q{n}", "question": f"Which colour has lamp {n}?", "answers": [["red"]]}
         for n in range(ANSWERS)
     ]
-    made.write("questions.json", json.dumps({"lamps": asked}))
-    made.write("judge.yaml", "kind: scripted\n")
-    write(made, "lamps", {n: f"Lamp {n} is red." for n in range(ANSWERS)})
-    return made
+    one_project.write("questions.json", json.dumps({"lamps": wanted}))
+    one_project.write("judge.yaml", "kind: scripted\n")
+    write(one_project, "lamps", {n: f"Lamp {n} is red." for n in range(ANSWERS)})
+    return one_project
 
 
 def write(project: Project, name: str, sources: dict[int, str]) -> None:
@@ -152,11 +152,11 @@ def test_what_a_narrower_interval_needs_and_costs_is_said(project: Project) -> N
     assert f"needs about {end.more} more, about $" in end.sentence
     assert steps[0] == (1, ANSWERS, "")  # nothing is known before the first look
     assert steps[-1][0] == steps[-1][1] == count
-    _, asked, said, _ = scored("budget", 25 * cost / count)
-    assert FIRST < asked < count
+    _, query, said, _ = scored("budget", 25 * cost / count)
+    assert FIRST < query < count
     (sentence,) = said
     looked = int(sentence.split(" of ")[0].split()[-1])
-    assert FIRST <= looked < asked
+    assert FIRST <= looked < query
     low, high = mean_of_these(np.ones(looked), weights)
     wanted = Narrowing("faithfulness", looked, ANSWERS, high - low, WIDTH).sentence
     assert re.fullmatch(re.escape(wanted) + r", about \$0\.[0-9]+", sentence)
@@ -165,11 +165,11 @@ def test_what_a_narrower_interval_needs_and_costs_is_said(project: Project) -> N
 def test_categories_weigh_alike_and_a_failed_verdict_widens_the_interval(project: Project) -> None:
     """A category of 40 among 120, of which the judge supports half: the mean of both is 3/4. The interval
     holds it; a question without a verdict may be right or wrong."""
-    asked = {"lamps": [], "few": []}
+    fields = {"lamps": [], "few": []}
     for n in range(ANSWERS):
         item = {"id": f"q{n}", "question": f"Which colour has lamp {n}?", "answers": [["red"]]}
-        asked["few" if n < 40 else "lamps"].append(item)
-    project.write("questions.json", json.dumps(asked))
+        fields["few" if n < 40 else "lamps"].append(item)
+    project.write("questions.json", json.dumps(fields))
     write(project, "mixed", {n: "Nothing." if n < 20 else f"Lamp {n} is red." for n in range(ANSWERS)})
     done = project.fathoms("score", "mixed", *JUDGED, "--until-width", "0.25")
     assert done.returncode == 0, done.stderr

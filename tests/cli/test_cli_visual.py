@@ -28,7 +28,7 @@ CONFIG = Path(__file__).parents[2] / "configs" / "visual.yaml"
 DPI = 24
 SEEN = ("skarrow-observatory-report.pdf", 3)
 """The page with the answer to `image-03`, in a picture of a screen."""
-ASKED = ["image-01", "image-03", "image-06", "text-01", "text-07", "table-03", "table-08", "multi-07"]
+TEXTS = ["image-01", "image-03", "image-06", "text-01", "text-07", "table-03", "table-08", "multi-07"]
 QUESTIONS = {"image": "4", "table": "3", "text": "2"}
 """How many of them have evidence of each modality; `multi-07` has an image and a table."""
 
@@ -74,7 +74,7 @@ def test_the_sample_corpus_by_text_by_page_images_and_by_both(tmp_path: Path, ro
     model = f"{{kind: scripted, pictures: {{{seen}: The screen shows gusts of 12.3 m/s.}}}}"
     before, _, after = text.partition("generate: {")
     project.write("visual.yaml", f"{before}generate: {model}{after.partition('}')[2]}")
-    chosen = [part for name in ASKED for part in ("--question", name)]
+    chosen = [part for name in TEXTS for part in ("--question", name)]
     done = project.fathoms("run", "visual.yaml", *chosen)
     assert done.returncode == 0, done.stderr
 
@@ -84,7 +84,7 @@ def test_the_sample_corpus_by_text_by_page_images_and_by_both(tmp_path: Path, ro
     assert len(rows) == 3 * len(QUESTIONS)
     for by, path in zip(("text", "image", "both"), project.runs(), strict=True):
         records = Run(path).records.all()
-        assert sorted(record.question.id for record in records) == sorted(ASKED)
+        assert sorted(record.question.id for record in records) == sorted(TEXTS)
         figures = counted(records)
         assert {modality: figure[-1] for modality, figure in figures.items()} == QUESTIONS
         assert all([modality, "by", by, *figure] in rows for modality, figure in figures.items())

@@ -126,8 +126,8 @@ def test_a_gate_by_question_fails_the_questions_that_were_lost():
     assert len(cases) == N
     assert [case.name for case in cases if case.failure] == [f"gate hallucination: q{i}" for i in range(20)]
     assert cases[0].failure == ("worse", "0.00 in the baseline, 1.00 in the newest run")
-    kept = gate_suite(judge(worse("n1", 1)), strict=False, by_question=True)
-    assert not any(case.failure for case in kept.cases)
+    stored = gate_suite(judge(worse("n1", 1)), strict=False, by_question=True)
+    assert not any(case.failure for case in stored.cases)
 
 
 def test_hallucination_is_turned_round():
@@ -226,8 +226,8 @@ def test_the_judge_of_hallucination_is_named():
 def test_a_baseline_is_refused_when_it_is_kept(changes):
     bad = pool([GOOD, worse("b2", 0, **changes)])
     with pytest.raises(DataError):
-        require_sound(bad, lambda asked: 0.01 * asked)
-    require_sound(pool([GOOD, worse("b2", 0)]), lambda asked: 0)
+        require_sound(bad, lambda wanted: 0.01 * wanted)
+    require_sound(pool([GOOD, worse("b2", 0)]), lambda wanted: 0)
 
 
 def test_baselines_pool_as_repeats():
@@ -248,7 +248,7 @@ def test_baselines_pool_as_repeats():
 )
 def test_no_verdict_where_it_would_say_nothing(run, match):
     with pytest.raises(DataError, match=match) as caught:
-        judge(run, allowed=lambda asked: 0.02 * asked)
+        judge(run, allowed=lambda wanted: 0.02 * wanted)
     assert caught.value.exit_code == 1
 
 
@@ -257,14 +257,14 @@ def test_changed_questions_are_left_out_up_to_a_share():
     run = scores_of("n1", [0] + [1] * N)
     other = run.questions["q0"].model_copy(update={"gold": "another"})
     run = run.model_copy(update={"questions": {**run.questions, "q0": other}})
-    found = judge(run, allowed_changes=lambda asked: 0.01 * asked)
+    found = judge(run, allowed_changes=lambda wanted: 0.01 * wanted)
     assert (found.changed, found.added) == (("q0",), ("q200",))
     assert found.checks[0].nights[0].delta == 0
     assert found.checks[0].questions == N - 1
     assert [line.rpartition(": ")[2] for line in changes(found)] == ["1 (q0)", "1 (q200)"]
     assert ", 1 changed and 1 new left out: " in gate_line(found)
     with pytest.raises(DataError, match="makes a new baseline"):
-        judge(run, allowed_changes=lambda asked: 0)
+        judge(run, allowed_changes=lambda wanted: 0)
 
 
 @pytest.mark.parametrize(("lost", "large"), [(4, False), (5, True)])
@@ -273,7 +273,7 @@ def test_a_loss_of_exactly_a_quarter_is_large(lost, large):
 
 
 def test_failures_within_what_is_allowed_are_judged():
-    assert judge(worse("n1", 3, failed=4), allowed=lambda asked: 0.02 * asked).verdict == "UNDECIDED"
+    assert judge(worse("n1", 3, failed=4), allowed=lambda wanted: 0.02 * wanted).verdict == "UNDECIDED"
     with pytest.raises(DataError, match="of base failed"):
         judge(worse("n1", 0), baseline=GOOD.model_copy(update={"failed": 9}))
 

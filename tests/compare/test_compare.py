@@ -157,11 +157,11 @@ def test_what_cannot_be_compared():
 
 
 def test_a_baseline_file_is_the_run_it_was_made_of(tmp_path):
-    made = pool([scores_of("one", [1, 0.5], [0, 1]), scores_of("two", [0, 0.5], [0, 0])])
-    assert made.questions["q0"].mean("correctness") == 0.5
-    write_baseline(made, tmp_path / "baseline.json")
+    result = pool([scores_of("one", [1, 0.5], [0, 1]), scores_of("two", [0, 0.5], [0, 0])])
+    assert result.questions["q0"].mean("correctness") == 0.5
+    write_baseline(result, tmp_path / "baseline.json")
     path = tmp_path / "baseline.json"
-    assert read_baseline(path) == made.model_copy(update={"saved_in": str(path)})
+    assert read_baseline(path) == result.model_copy(update={"saved_in": str(path)})
     for text in ("[]", "{}", '{"kind": "baseline", "schema": 1}', "no json"):
         (tmp_path / "other.json").write_text(text)
         with pytest.raises(DataError, match=r"not a baseline|not valid JSON"):
@@ -205,9 +205,9 @@ def test_the_docs_show_what_two_released_runs_print(released, root):
     lines = comparison_panel(
         compare([read_scores(run, "paper") for run in released], ["correctness", "hallucination"])
     )
-    told = [str(line) for line in lines if isinstance(line, Text)]
-    start = next(number for number, line in enumerate(told) if line.startswith("for other questions"))
-    assert "\n".join(told[start : start + 4]) in page
+    messages = [str(line) for line in lines if isinstance(line, Text)]
+    start = next(number for number, line in enumerate(messages) if line.startswith("for other questions"))
+    assert "\n".join(messages[start : start + 4]) in page
 
 
 @pytest.mark.slow

@@ -98,10 +98,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _start(self, served: Served) -> int | None:
         """Where a range begins that may be served, `None` for the whole file."""
-        asked = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
-        if not asked or self.headers.get("If-Range") not in (served.etag, served.modified):
+        wanted = re.fullmatch(r"bytes=(\d+)-", self.headers.get("Range", ""))
+        if not wanted or self.headers.get("If-Range") not in (served.etag, served.modified):
             return None
-        return int(asked[1])
+        return int(wanted[1])
 
     def _answer(self, status: int, body: bytes, headers: dict[str, str], cut: int | None = None) -> None:
         sent = body if cut is None else body[:cut]

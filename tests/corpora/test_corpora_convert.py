@@ -34,7 +34,7 @@ NAME = st.sampled_from(["a.pdf", "b | c.pdf", "d & e.pdf", "[f].pdf", 'g "h".pdf
 
 @st.composite
 def questions(draw: st.DrawFn) -> tuple[Question, ...]:
-    made = []
+    result = []
     for number in range(draw(st.integers(1, 4))):
         answerable = draw(st.booleans())
         reference = draw(st.none() | TEXT)
@@ -64,7 +64,7 @@ def questions(draw: st.DrawFn) -> tuple[Question, ...]:
         nugget = st.builds(Nugget, question=st.just("Who?"), answers=st.lists(TEXT, max_size=2).map(tuple))
         scalar = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT | FINITE
         variants = st.lists(TEXT, min_size=1, max_size=3).map(tuple)
-        made.append(
+        result.append(
             Question(
                 id=f"{draw(ID)}{number}",
                 text=draw(TEXT),
@@ -85,19 +85,21 @@ def questions(draw: st.DrawFn) -> tuple[Question, ...]:
                 metadata=draw(st.dictionaries(ID, scalar, max_size=3)),
             )
         )
-    return tuple(made)
+    return tuple(result)
 
 
 @pytest.mark.parametrize("ending", sorted({dump: ending for ending, dump in DUMPERS.items()}.values()))
 @given(made=questions())
-def test_nothing_is_lost(ending: str, made: tuple[Question, ...]) -> None:
-    grouped = tuple(sorted(made, key=lambda q: [other.category for other in made].index(q.category)))
-    read = read_text(DUMPERS[ending](made), Path(f"q{ending}"))
-    assert read == (grouped if ending == ".json" else made)
+def test_nothing_is_lost(ending: str, some_questions: tuple[Question, ...]) -> None:
+    grouped = tuple(
+        sorted(some_questions, key=lambda q: [other.category for other in some_questions].index(q.category))
+    )
+    read = read_text(DUMPERS[ending](some_questions), Path(f"q{ending}"))
+    assert read == (grouped if ending == ".json" else some_questions)
 
 
 def test_csv_is_written_for_people() -> None:
-    made = [
+    some_questions = [
         Question(
             id="q-1",
             text="Who, and where?",
@@ -107,7 +109,7 @@ def test_csv_is_written_for_people() -> None:
         ),
         Question(id="q-2", text="Which sign?", category="Tables", answers=(("a & b",),), hops=2),
     ]
-    assert dump_csv(made) == (
+    assert dump_csv(some_questions) == (
         "id,category,question,answers,files,hops\r\n"
         'q-1,Tables,"Who, and where?",Ada & Lune | both,a.pdf | b.pdf,\r\n'
         'q-2,Tables,Which sign?,"[[""a & b""]]",,2\r\n'
@@ -116,11 +118,11 @@ def test_csv_is_written_for_people() -> None:
 
 def test_the_sample_goes_through_every_format(root: Path, tmp_path: Path) -> None:
     path = root / "data" / "sample" / "questions.json"
-    asked = read_questions(path).questions
+    some_questions = read_questions(path).questions
     for name in ("one.csv", "two.jsonl", "three.json"):
         write_questions(tmp_path / name, read_questions(path).questions)
         path = tmp_path / name
-    assert read_questions(path).questions == asked
+    assert read_questions(path).questions == some_questions
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -108,14 +108,14 @@ def test_pdfs_are_found_in_all_folders_by_name(folder: Path) -> None:
 def test_runs_reports_and_hidden_folders_are_no_documents(folder: Path) -> None:
     """`documents: .` beside `runs/`: a run has a page, a report of several runs has plots as PDFs, and an
     environment of Python brings PDFs of its own."""
-    made = {
+    fields = {
         "runs/1_a": ("manifest.json", "journal.jsonl", "report.html"),
         "runs/reports/1_a_b": ("report.html", "report.json", "radar.pdf"),
         "out": ("report.html", "report.json", "radar.pdf"),
         ".venv/lib": ("home.pdf",),
         ".git": ("HEAD",),
     }
-    for place, names in made.items():
+    for place, names in fields.items():
         (folder / place).mkdir(parents=True)
         for name in names:
             (folder / place / name).write_bytes(b"x")
@@ -170,9 +170,14 @@ def test_names_are_compared_in_one_form_of_unicode(tmp_path: Path, on_disk: Any,
     name = "Gr\u00f6\u00dfe.pdf"
     (tmp_path / "all").mkdir()
     (tmp_path / "all" / normalize(on_disk, name)).write_bytes(b"%PDF-1.7")
-    told = normalize(in_question, name)
+    reported = normalize(in_question, name)
     rows = [
-        {"question": "Why?", "files": [told], "answers": "x", "evidence": [{"document": told, "page": 1}]}
+        {
+            "question": "Why?",
+            "files": [reported],
+            "answers": "x",
+            "evidence": [{"document": reported, "page": 1}],
+        }
     ]
     (tmp_path / "q.json").write_text(json.dumps(rows))
     corpus = load(FileSource(questions=Path("q.json"), documents=Path("all")), tmp_path)
@@ -300,6 +305,6 @@ def test_variants_come_with_their_originals_and_do_not_count() -> None:
 
 def test_no_question_is_lost_that_names_itself_or_a_variant_as_its_original() -> None:
     names = {"a": "a", "b": "c", "c": "b", "d": "e", "e": "f", "f": None}
-    asked = [question(id, "x", metadata={"variant_of": of} if of else {}) for id, of in names.items()]
-    assert variants_among(asked) == ["e"]
-    assert sorted(ids(corpus(*asked).select(limit=len(asked)))) == sorted(names)
+    questions = [question(id, "x", metadata={"variant_of": of} if of else {}) for id, of in names.items()]
+    assert variants_among(questions) == ["e"]
+    assert sorted(ids(corpus(*questions).select(limit=len(questions)))) == sorted(names)

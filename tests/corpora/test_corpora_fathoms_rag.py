@@ -55,9 +55,9 @@ def test_a_local_copy_can_be_asked_in_part(
     assert [file.state for file in report.files].count("copied") == 7
     assert not [file for file in report.files if file.state == "mismatch"], "the pins are those of the files"
     corpus = load(NamedSource(name="fathoms-rag", missing="skip"))
-    asked = corpus.select()
-    assert len(asked) == 47
-    assert {name: sum(q.category == name for q in asked) for name in corpus.categories} == {
+    chosen = corpus.select()
+    assert len(chosen) == 47
+    assert {name: sum(q.category == name for q in chosen) for name in corpus.categories} == {
         "Text-Only": 19,
         "Tables": 7,
         "Images": 8,

@@ -132,7 +132,7 @@ def test_the_pdfs_that_the_questions_name_are_pulled(server: Any, cache: Path) -
     server.add("/docs/b%20c.pdf", OTHER)
     url = server.add("/q", json.dumps(rows).encode())
     each = server.url("/docs/{file}")
-    made = Manifest(
+    manifest = Manifest(
         name="long",
         title="-",
         licence="-",
@@ -140,15 +140,15 @@ def test_the_pdfs_that_the_questions_name_are_pulled(server: Any, cache: Path) -
         each_document=each,
     )
     with pytest.raises(DataError, match=r"/docs/gone\.pdf: status 404"):
-        pull(made, policy=QUICK)
+        pull(manifest, policy=QUICK)
     assert server.sent("/docs/a.pdf") == [30_000, len(PAPER) - 30_000]
-    assert states(verify(made)) == dict.fromkeys(("q.json", "a.pdf", "b c.pdf"), "same")
+    assert states(verify(manifest)) == dict.fromkeys(("q.json", "a.pdf", "b c.pdf"), "same")
     server.add("/docs/gone.pdf", PAPER)
-    (report,) = [report for report in pull(made, policy=QUICK).files if report.state == "pulled"]
+    (report,) = [report for report in pull(manifest, policy=QUICK).files if report.state == "pulled"]
     assert report.file == "gone.pdf"
     assert report.detail == f"{server.url('/docs/gone.pdf')}; sha256 {sha256(PAPER)} is recorded"
     (cache / "data" / "long" / "a.pdf").write_bytes(OTHER)
-    assert states(verify(made))["a.pdf"] == "changed"
+    assert states(verify(manifest))["a.pdf"] == "changed"
 
 
 def test_documents_that_no_pull_brings_are_asked_for(server: Any, tmp_path: Path) -> None:

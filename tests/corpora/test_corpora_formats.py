@@ -406,15 +406,15 @@ names = st.from_regex(r"[a-z]{1,8}\.pdf", fullmatch=True)
 @st.composite
 def questions(draw: st.DrawFn) -> list[Question]:
     """Questions with ids, grouped by category as the FATHOMS format groups them."""
-    made = []
+    result = []
     for category in draw(st.lists(labels, unique=True, min_size=1, max_size=3)):
         for _ in range(draw(st.integers(1, 3))):
             files = draw(st.lists(names, unique=True, max_size=2))
             page = st.builds(Evidence, document=st.sampled_from(files or ["x.pdf"]), page=st.integers(1, 99))
             variants = st.lists(st.lists(phrases, min_size=1, max_size=3).map(tuple), min_size=1, max_size=3)
-            made.append(
+            result.append(
                 Question(
-                    id=f"q{len(made)}",
+                    id=f"q{len(result)}",
                     text=draw(phrases),
                     category=category,
                     files=tuple(files),
@@ -425,13 +425,13 @@ def questions(draw: st.DrawFn) -> list[Question]:
                     answerable=draw(st.booleans()),
                 )
             )
-    return made
+    return result
 
 
 @given(questions())
-def test_writing_and_reading_gives_the_same_questions(made: list[Question]) -> None:
-    read, warnings = questions_of(json_rows(dump_fathoms_json(made), "q.json", Notes()))
-    assert list(read) == made
+def test_writing_and_reading_gives_the_same_questions(some_questions: list[Question]) -> None:
+    read, warnings = questions_of(json_rows(dump_fathoms_json(some_questions), "q.json", Notes()))
+    assert list(read) == some_questions
     assert warnings == ()
 
 

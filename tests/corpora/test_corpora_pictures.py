@@ -52,7 +52,7 @@ def test_a_pdf_of_pictures_keeps_them_and_is_the_same_each_time(tmp_path: Path) 
     """A JPEG is kept byte by byte, other pictures pixel by pixel, and a page that is absent is empty."""
     jpeg = picture("page three")
     clear = picture("page one", kind="PNG", mode="RGBA", size=(200, 100))
-    made = []
+    result = []
     for name in ("a.pdf", "b.pdf"):
         pdf = PicturePdf(tmp_path / name)
         pdf.add(3, jpeg, at_resolution(200))
@@ -60,8 +60,8 @@ def test_a_pdf_of_pictures_keeps_them_and_is_the_same_each_time(tmp_path: Path) 
         with pytest.raises(DataError, match="cannot be read"):
             pdf.add(2, jpeg[:100], long_side())
         assert pdf.close(4) == (2, 4)
-        made.append((tmp_path / name).read_bytes())
-    assert made[0] == made[1]
+        result.append((tmp_path / name).read_bytes())
+    assert result[0] == result[1]
     assert sizes(tmp_path / "a.pdf") == [(842, 421), (842, 421), (61.2, 79.2), (842, 421)]
     first, _, third, _ = pages_of(tmp_path / "a.pdf")
     assert third["/Resources"]["/XObject"]["/P"].get_object()._data == jpeg
@@ -113,13 +113,13 @@ def test_mmdocir_pages_have_the_size_that_the_annotations_state(tmp_path: Path) 
     """So the boxes of the annotations, in points of `page_size`, are boxes of the PDF. A page without a box
     has the longer side that is usual in its document."""
     layout = {"page": 1, "page_size": [306.0, 396.0], "bbox": [10, 20, 300, 40]}
-    asked = {"Q": "Who?", "A": "Ada", "page_id": [1], "type": "['Table']", "layout_mapping": [layout]}
+    fields = {"Q": "Who?", "A": "Ada", "page_id": [1], "type": "['Table']", "layout_mapping": [layout]}
     line = {
         "doc_name": "a.pdf",
         "domain": "Laws",
         "page_indices": [0, 2],
         "layout_indices": [0, 1],
-        "questions": [asked],
+        "questions": [fields],
     }
     (tmp_path / "MMDocIR_annotations.jsonl").write_text(json.dumps(line) + "\n")
     pages = [

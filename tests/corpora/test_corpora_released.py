@@ -165,7 +165,7 @@ def test_mmlongbench_doc(tmp_path: Path) -> None:
 def test_mmdocir(tmp_path: Path) -> None:
     """A line is a document with its questions. Pages count from 0; boxes are points from the top left."""
     layout = {"page": 4, "page_size": [612.0, 792.0], "bbox": [366, 229, 514, 383]}
-    asked = [
+    wanted = [
         {
             "Q": "Who?",
             "A": "Less well-off",
@@ -186,7 +186,7 @@ def test_mmdocir(tmp_path: Path) -> None:
         "doc_name": "PH_2016.pdf",
         "domain": "Research report",
         "page_indices": [0, 22],
-        "questions": asked,
+        "questions": wanted,
     }
     path = write(tmp_path / "MMDocIR_annotations.jsonl", [line, {**line, "questions": None}])
     file = read_questions(path)

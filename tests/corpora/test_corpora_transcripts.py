@@ -166,14 +166,14 @@ def test_every_parser_takes_the_text_of_the_transcript(tmp_path: Path) -> None:
 def test_the_frame_is_shown_where_its_words_are_found(tmp_path: Path) -> None:
     """The page that is found by the transcript is a picture of the frame, and the same PDF is attached."""
     found, _ = find_pdfs(talk(tmp_path / "docs"))
-    asked = Question(id="q", text="Who says thank you?", category="c", files=("talk.vtt",))
+    question = Question(id="q", text="Who says thank you?", category="c", files=("talk.vtt",))
     shown = Pipeline(
         chunk=PageChunker(image_dpi=72),
         retrieve=BM25(top_k=1),
         prompt=PromptBuilder(template="page-images"),
         generate=ScriptedModel(),
     ).prepare(found, Cache(tmp_path / "cache"))
-    (hit,) = shown.retrieve([asked])["q"]
+    (hit,) = shown.retrieve([question])["q"]
     assert (hit.chunk.document, hit.chunk.pages) == ("talk.vtt", (3,))
     assert hit.chunk.image is not None
     with Image.open(hit.chunk.image) as frame:
@@ -181,7 +181,7 @@ def test_the_frame_is_shown_where_its_words_are_found(tmp_path: Path) -> None:
     whole = Pipeline(
         retrieve=Files(), prompt=PromptBuilder(template="attached"), generate=ScriptedModel()
     ).prepare(found, Cache(tmp_path / "cache"))
-    (hit,) = whole.retrieve([asked])["q"]
+    (hit,) = whole.retrieve([question])["q"]
     assert hit.chunk.file is not None
     assert (hit.chunk.file.pages, hit.chunk.file.path) == ((1, 2, 3), found["talk.vtt"])
     assert attached(hit.chunk.file, {})["filename"] == "talk.vtt.pdf", "vendors know the type by the name"

@@ -20,12 +20,12 @@ HEADER = ["question", "answers", "category", "files"]
 
 
 def workbook(path: Path, *rows: list[Any], formats: dict[str, str] | None = None) -> Path:
-    made = openpyxl.Workbook()
+    one_workbook = openpyxl.Workbook()
     for row in rows:
-        made.active.append(row)
+        one_workbook.active.append(row)
     for cell, shown in (formats or {}).items():
-        made.active[cell].number_format = shown
-    made.save(path)
+        one_workbook.active[cell].number_format = shown
+    one_workbook.save(path)
     return path
 
 
@@ -87,7 +87,7 @@ def test_columns_of_any_name_are_mapped_or_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    made = workbook(tmp_path / "set.xlsx", ["Frage", "Antwort", "Nr"], ["Wie hoch?", 41.5, 1])
+    result = workbook(tmp_path / "set.xlsx", ["Frage", "Antwort", "Nr"], ["Wie hoch?", 41.5, 1])
     assert main(["questions", "convert", "set.xlsx", "set.json"]) == 2
     assert "they are Frage, Antwort, Nr" in capsys.readouterr().err
     assert (
@@ -98,15 +98,15 @@ def test_columns_of_any_name_are_mapped_or_refused(
     assert "the column 'Nr' is left out" in capsys.readouterr().err
     assert main(["questions", "convert", "set.json", "new.xlsx"]) == 1
     assert "are read but not written" in capsys.readouterr().err
-    assert made.exists()
+    assert result.exists()
 
 
 def test_other_sheets_are_named_and_the_first_is_read(tmp_path: Path) -> None:
-    made = openpyxl.Workbook()
-    made.active.append(HEADER)
-    made.active.append(["How tall?", 41.5])
-    made.create_sheet("Old").append(["something"])
-    made.save(tmp_path / "set.xlsx")
+    one_workbook = openpyxl.Workbook()
+    one_workbook.active.append(HEADER)
+    one_workbook.active.append(["How tall?", 41.5])
+    one_workbook.create_sheet("Old").append(["something"])
+    one_workbook.save(tmp_path / "set.xlsx")
     file = read_questions(tmp_path / "set.xlsx")
     assert [one.text for one in file.questions] == ["How tall?"]
     assert any("sheets left out" in said and "Old" in said for said in file.warnings)
@@ -151,10 +151,10 @@ def _empty(path: Path) -> Path:
 @pytest.mark.parametrize("harm", [_bomb, _far_away, _deep, _entities, _no_archive, _empty])
 def test_hostile_workbooks_end_with_a_sentence(tmp_path: Path, harm: Any) -> None:
     path = tmp_path / "set.xlsx"
-    made = openpyxl.Workbook()
-    made.active.append(HEADER)
-    made.active.append(["How tall?", 41.5])
-    made.save(path)
+    one_workbook = openpyxl.Workbook()
+    one_workbook.active.append(HEADER)
+    one_workbook.active.append(["How tall?", 41.5])
+    one_workbook.save(path)
     with pytest.raises(DataError, match=r"set\.xlsx"):
         read_questions(harm(path))
 

@@ -173,9 +173,9 @@ def test_following_many_documents_computes_questions_and_measures_the_shipped_on
         write_pdf(tmp_path / "pdfs" / name, pages)
     model = {"kind": "scripted", "patterns": PATTERNS, "default": "no"}
     shorter = {"found.csv": f"--set {shlex.quote(f'model={json.dumps(model)}')}"}
-    made, found, ran = walk(DOCS / "many-documents.md", tmp_path, shorter)
+    result, found, ran = walk(DOCS / "many-documents.md", tmp_path, shorter)
     assert "found.csv: 12 facts, 3 in doubt" in found
-    assert "questions.json: 6 questions" in made
+    assert "questions.json: 6 questions" in result
     assert "(20 questions, 0 failed" in ran
 
 

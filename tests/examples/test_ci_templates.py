@@ -86,10 +86,10 @@ class Comments:
 @contextmanager
 def commenting(many: str, one: str) -> Iterator[tuple[Stub, Comments]]:
     """A server with comments at the paths of a service."""
-    kept = Comments()
-    answers = {f"{many}{LISTED}": kept.listed, many: kept.added, f"{one}/2": kept.changed}
+    comments = Comments()
+    answers = {f"{many}{LISTED}": comments.listed, many: comments.added, f"{one}/2": comments.changed}
     with serving(answers) as stub:
-        yield stub, kept
+        yield stub, comments
 
 
 def shell(lines: str, project: Project, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
@@ -127,7 +127,7 @@ def test_the_github_action_judges_and_keeps_one_comment(checked_out: Project) ->
         "token": "t-0123",
     }
     expressions = {f"${{{{ inputs.{name} }}}}": value for name, value in inputs.items()}
-    with commenting("/repos/o/r/issues/7/comments", "/repos/o/r/issues/comments") as (stub, kept):
+    with commenting("/repos/o/r/issues/7/comments", "/repos/o/r/issues/comments") as (stub, stored):
         job = {
             "GITHUB_API_URL": stub.address,
             "GITHUB_REPOSITORY": "o/r",
@@ -141,8 +141,8 @@ def test_the_github_action_judges_and_keeps_one_comment(checked_out: Project) ->
             own = {key: expressions[value] for key, value in step.get("env", {}).items()}
             codes.append(shell(step["run"], checked_out, {**job, **own}).returncode)
         assert codes == [0, 0, 100, 0, 0]  # the gate fails, and the comment is posted all the same
-    assert list(kept.bodies) == [1, 2]  # one of ours, although it was posted twice
-    text = kept.bodies[2]
+    assert list(stored.bodies) == [1, 2]  # one of ours, although it was posted twice
+    text = stored.bodies[2]
     assert text.startswith("<!-- fathoms: tiny -->\n### fathoms: FAIL, tiny\n")
     assert "| correctness | 3 | +0.000 | " in text
     assert "| correctness | 3 | 0.25 | \\[0.01, 0.88\\] | at least 0.6 | FAIL |" in text
@@ -163,7 +163,7 @@ def test_the_gitlab_job_judges_and_keeps_one_comment(checked_out: Project) -> No
     notes = "/projects/12/merge_requests/3/notes"
     # what the real one does is seen in the test of the action; its imports take two seconds of CPU
     checked_out.write("python3", '#!/bin/sh\necho "$@" > installed\n').chmod(0o755)
-    with commenting(notes, notes) as (stub, kept):
+    with commenting(notes, notes) as (stub, stored):
         variables = {
             **job["variables"],
             **given,
@@ -179,9 +179,9 @@ def test_the_gitlab_job_judges_and_keeps_one_comment(checked_out: Project) -> No
             done = shell("\n".join(job["after_script"]), checked_out, variables)
             assert done.returncode == 0, done.stderr
         assert done.stdout == "the comment was updated\n"
-        assert list(kept.bodies) == [1, 2]
-        assert "### fathoms: FAIL, tiny" in kept.bodies[2]
-        assert len(kept.bodies[2].partition("<details>")[0].splitlines()) <= 10
+        assert list(stored.bodies) == [1, 2]
+        assert "### fathoms: FAIL, tiny" in stored.bodies[2]
+        assert len(stored.bodies[2].partition("<details>")[0].splitlines()) <= 10
         # on the next commit the run itself fails, and the comment says so
         config = (checked_out.path / "tiny.yaml").read_text()
         checked_out.write(
@@ -190,21 +190,21 @@ def test_the_gitlab_job_judges_and_keeps_one_comment(checked_out: Project) -> No
         (checked_out.path / "fathoms-comment.md").unlink()
         assert shell("\n".join(job["script"]), checked_out, variables).returncode == 1
         assert shell("\n".join(job["after_script"]), checked_out, variables).returncode == 0
-    assert kept.bodies[2].startswith("<!-- fathoms: tiny -->\n### fathoms: the run failed, tiny\n")
-    assert "failed: HTTP 500" in kept.bodies[2]
-    assert list(kept.bodies) == [1, 2]
+    assert stored.bodies[2].startswith("<!-- fathoms: tiny -->\n### fathoms: the run failed, tiny\n")
+    assert "failed: HTTP 500" in stored.bodies[2]
+    assert list(stored.bodies) == [1, 2]
 
 
 @pytest.mark.slow
 def test_the_action_replaces_its_comment_where_a_service_has_failed(project: Project) -> None:
     """A service over HTTP answers, and on the next commit it is down: one comment, which says so."""
     steps = yaml.safe_load((CI / "fathoms-gate" / "action.yml").read_text())["runs"]["steps"]
-    asked, judged, posted = (
+    wanted, judged, posted = (
         next(step["run"] for step in steps if step["name"] == name)
         for name in ("Ask the questions", "Judge the run", "Comment on the pull request")
     )
     comments = "/repos/o/r/issues/7/comments"
-    with commenting(comments, "/repos/o/r/issues/comments") as (stub, kept):
+    with commenting(comments, "/repos/o/r/issues/comments") as (stub, stored):
         job = {
             "GITHUB_API_URL": stub.address,
             "GITHUB_REPOSITORY": "o/r",
@@ -223,20 +223,20 @@ def test_the_action_replaces_its_comment_where_a_service_has_failed(project: Pro
                 "execution: {max_attempts: 1}\n"
                 f"pipeline: {{kind: http, url: {service.address}/ask}}\n",
             )
-            assert shell(asked, project, job).returncode == 0
+            assert shell(wanted, project, job).returncode == 0
             done = shell(judged, project, {**job, "OPTIONS": "--min correctness=0.9"})
             assert done.returncode == 100
             assert len(done.stdout.splitlines()) <= 8
             assert shell(posted, project, job).returncode == 0
-        first = kept.bodies[2]
-        assert shell(asked, project, job).returncode == 2  # and the job ends here, but for the comment
+        first = stored.bodies[2]
+        assert shell(wanted, project, job).returncode == 2  # and the job ends here, but for the comment
         assert shell(posted, project, job).returncode == 0
-    assert list(kept.bodies) == [1, 2]
+    assert list(stored.bodies) == [1, 2]
     assert first.startswith("<!-- fathoms: mine -->\n### fathoms: FAIL, mine\n")
     assert len(first.partition("<details>")[0].splitlines()) <= 10
-    assert kept.bodies[2].startswith("<!-- fathoms: mine -->\n### fathoms: the run failed, mine\n")
-    assert "no service at 127" in kept.bodies[2]
-    assert len(kept.bodies[2].splitlines()) <= 10
+    assert stored.bodies[2].startswith("<!-- fathoms: mine -->\n### fathoms: the run failed, mine\n")
+    assert "no service at 127" in stored.bodies[2]
+    assert len(stored.bodies[2].splitlines()) <= 10
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SAMPLE = EXAMPLES.parent / "data" / "sample"
 SEED, OTHER = "The Hollin Seed Cooperative supplied it.", "Nobody can say."
-ASKED = 2
+COUNT = 2
 
 
 @contextmanager
@@ -58,20 +58,20 @@ def test_the_model_server_answers_with_what_the_services_read() -> None:
     with running(str(EXAMPLES / "llm_server.py"), "0") as server:
         assert server.stdout is not None
         address = server.stdout.readline().strip()
-        asked = urllib.request.Request(
+        request = urllib.request.Request(
             f"{address}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
         )
-        with urllib.request.urlopen(asked, timeout=300) as answer:
-            told = json.loads(answer.read())
-    (choice,) = told["choices"]
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            parsed = json.loads(answer.read())
+    (choice,) = parsed["choices"]
     assert choice["message"]["content"]
     assert choice["finish_reason"] == "length"
-    assert told["usage"]["completion_tokens"] == 4
+    assert parsed["usage"]["completion_tokens"] == 4
 
 
 def measured(folder: Path, config: Path, *settings: str, **environment: str) -> dict[str, Any]:
     """Run a config by the command line; its question files by id, and the scores of the run."""
-    arguments = ["run", str(config), "--limit", str(ASKED), *settings]
+    arguments = ["run", str(config), "--limit", str(COUNT), *settings]
     done = run_forked(arguments, folder, {**os.environ, **environment}, timeout=1500)
     assert done.returncode == 0, done.stderr
     run = sorted(folder.glob("runs/*/manifest.json"))[-1].parent
@@ -108,12 +108,12 @@ def test_both_ways_give_the_same(tmp_path: Path, model: str, name: str, package:
     in_python = measured(tmp_path, folder / "python.yaml", **own)
 
     assert over_http["profiles"] == in_python["profiles"]
-    assert sorted(told["answer"]["text"] for told in over_http["questions"].values()) == [OTHER, SEED]
-    for asked, told in over_http["questions"].items():
-        same = in_python["questions"][asked]
-        assert (told["answer"]["text"], told["scores"]) == (same["answer"]["text"], same["scores"])
-        assert (told["hits"], told["citations"]) == (same["hits"], same["citations"])
-        assert len(told["hits"]) == 3
-        for hit in told["hits"]:
+    assert sorted(reported["answer"]["text"] for reported in over_http["questions"].values()) == [OTHER, SEED]
+    for wanted, reported in over_http["questions"].items():
+        same = in_python["questions"][wanted]
+        assert (reported["answer"]["text"], reported["scores"]) == (same["answer"]["text"], same["scores"])
+        assert (reported["hits"], reported["citations"]) == (same["hits"], same["citations"])
+        assert len(reported["hits"]) == 3
+        for hit in reported["hits"]:
             assert (documents / hit["document"]).is_file()
             assert hit["pages"][0] >= 1

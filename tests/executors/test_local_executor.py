@@ -38,9 +38,9 @@ def test_chunks_made_in_child_processes_are_those_made_here() -> None:
     done: list[int] = []
     work = ChunkWork(chunker, same, pages_each=5)
     assert work.most(DOCUMENTS) == 2
-    made = LocalExecutor(2).run(work, DOCUMENTS, lambda at, outcome, seconds: done.append(at))
-    assert made == [chunker.chunk(each) for each in DOCUMENTS]
-    assert sum(map(len, made)) > len(DOCUMENTS)
+    result = LocalExecutor(2).run(work, DOCUMENTS, lambda at, outcome, seconds: done.append(at))
+    assert result == [chunker.chunk(each) for each in DOCUMENTS]
+    assert sum(map(len, result)) > len(DOCUMENTS)
     assert sorted(done) == [0, 1, 2, 3]
 
 
@@ -88,7 +88,7 @@ def test_few_outcomes_wait_for_who_takes_them_slowly_and_none_are_kept_unless_as
         work.taken += 1
 
     items = range(100)
-    assert LocalExecutor(2).run(work, items, done, lambda *told: pages.append(told), keep=False) == []
+    assert LocalExecutor(2).run(work, items, done, lambda *reported: pages.append(reported), keep=False) == []
     assert taken == {at: 2 * at for at in items}
     assert work.most_waiting <= 8, "four for each worker"
     assert pages[-1] == (200, 200)
@@ -108,14 +108,14 @@ class Waiting(Doubling):
 
 
 def test_a_pause_is_told_while_the_next_outcome_is_waited_for() -> None:
-    work, told = Waiting(), list[object]()
+    work, reported = Waiting(), list[object]()
 
     def pause() -> None:
-        told.append("pause")
+        reported.append("pause")
         work.go_on.set()
 
     def done(at: int, outcome: int, seconds: float) -> None:
-        told.append(outcome)
+        reported.append(outcome)
 
     assert LocalExecutor(1).run(work, range(5), done, on_pause=pause) == [0, 2, 4, 6, 8]
-    assert told.index("pause") == told.index(6) - 1 == 3
+    assert reported.index("pause") == reported.index(6) - 1 == 3

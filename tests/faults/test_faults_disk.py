@@ -139,15 +139,15 @@ def test_a_disk_that_fills_in_the_middle(project: Project, server: ScriptedServe
         assert done.returncode == 1
         assert "cannot be written: No space left on device" in done.stderr
         (run,) = project.runs()
-        kept = len(faulty.journal(run))
-        assert 0 < kept < QUESTIONS
-        assert server.requests <= kept + 2 * CONCURRENCY
+        count = len(faulty.journal(run))
+        assert 0 < count < QUESTIONS
+        assert server.requests <= count + 2 * CONCURRENCY
         for text, view in faulty.views(run).items():  # none is half a file
             assert view["answer"]["text"] == faulty.SAID, text
-        asked = server.requests
+        requests = server.requests
         resize("64m")
         finish(project, run)
-        assert server.requests == asked + QUESTIONS - kept
+        assert server.requests == requests + QUESTIONS - count
 
 
 def test_a_journal_that_cannot_grow(project: Project, server: ScriptedServer) -> None:
@@ -156,12 +156,12 @@ def test_a_journal_that_cannot_grow(project: Project, server: ScriptedServer) ->
     assert done.returncode == 1
     assert "journal.jsonl cannot be written: File too large" in done.stderr
     (run,) = project.runs()
-    kept = len(faulty.journal(run))
-    assert 0 < kept < QUESTIONS
-    asked = server.requests
-    assert asked <= kept + 2 * CONCURRENCY
+    count = len(faulty.journal(run))
+    assert 0 < count < QUESTIONS
+    requests = server.requests
+    assert requests <= count + 2 * CONCURRENCY
     finish(project, run)
-    assert server.requests == asked + QUESTIONS - kept
+    assert server.requests == requests + QUESTIONS - count
 
 
 def test_a_folder_that_is_closed_in_the_middle(project: Project) -> None:
@@ -171,17 +171,17 @@ def test_a_folder_that_is_closed_in_the_middle(project: Project) -> None:
             (run / "questions").mkdir(0o555)
         connection.sendall(answer({"answer": faulty.SAID}))
 
-    with service(act) as made:
+    with service(act) as one_server:
         common = faulty.COMMON.format(question_timeout=60, max_attempts=1, first_wait=0.01, give_up_after=600)
-        project.write("faulty.yaml", f'{common}pipeline: {{kind: http, url: "{made.address}/ask"}}\n')
+        project.write("faulty.yaml", f'{common}pipeline: {{kind: http, url: "{one_server.address}/ask"}}\n')
         done = powerless(project, "run", "faulty.yaml")
         (run,) = project.runs()
         (run / "questions").chmod(0o755)
         assert done.returncode == 1
         assert "cannot be written: Permission denied" in done.stderr
-        assert len(faulty.journal(run)) == len(made.requests) == QUESTIONS
+        assert len(faulty.journal(run)) == len(one_server.requests) == QUESTIONS
         finish(project, run)
-        assert len(made.requests) == QUESTIONS  # nothing is asked again, only scored
+        assert len(one_server.requests) == QUESTIONS  # nothing is asked again, only scored
     assert len(faulty.views(run)) == QUESTIONS
 
 

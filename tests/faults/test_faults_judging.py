@@ -98,9 +98,9 @@ def test_a_signal_keeps_the_verdicts_and_ends_with_130(answered: Project) -> Non
             assert process.stderr is not None
             assert process.stderr.read().endswith("fathoms: stopped\n")
             assert process.wait() == 130
-        asked = server.requests
+        requests = server.requests
         journal = answered.runs()[0] / "verdicts" / "judge.jsonl"
-        assert len(journal.read_bytes().splitlines()) == asked  # the one in flight was waited for
+        assert len(journal.read_bytes().splitlines()) == requests  # the one in flight was waited for
 
 
 def test_a_scheduler_that_ends_the_scoring_is_told_so(answered: Project) -> None:
@@ -187,10 +187,12 @@ def test_a_sick_judge_makes_a_run_partial(
             assert main(["run", "judged.yaml"]) == 2
             return
         code = main(["run", "judged.yaml"])
-        told = capsys.readouterr()
-        assert (code, told.out.splitlines()[-1].rpartition(" ")[2]) == (1, "PARTIAL"), told.out + told.err
-        assert "(4 questions, 0 failed, 1 judged only in part)" in told.out.splitlines()[-1]
-        assert "1 of 4 answers are judged only in part" in told.err
+        printed = capsys.readouterr()
+        assert (code, printed.out.splitlines()[-1].rpartition(" ")[2]) == (1, "PARTIAL"), (
+            printed.out + printed.err
+        )
+        assert "(4 questions, 0 failed, 1 judged only in part)" in printed.out.splitlines()[-1]
+        assert "1 of 4 answers are judged only in part" in printed.err
         assert main(["score", "latest"]) == 1
         assert main(["score", "latest", "--fail-on-error", "25%"]) == 0
         server.rules.clear()

@@ -54,10 +54,10 @@ def results(run: Path) -> dict[str, Any]:
     return {name: summary[name] for name in ("profiles", "counts", "complete", "usage", "errors")}
 
 
-def killed_at(project: Project, point: int, asked: Callable[[], int]) -> None:
+def killed_at(project: Project, point: int, wanted: Callable[[], int]) -> None:
     """Run it, and kill it when the server has been asked so often."""
     with project.start("run", "long.yaml", stderr=subprocess.DEVNULL) as process:
-        while asked() < point and process.poll() is None:
+        while wanted() < point and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
 
@@ -73,19 +73,19 @@ def killed_at(project: Project, point: int, asked: Callable[[], int]) -> None:
 )
 def test_killed_and_resumed(tmp_path: Path, questions: int, points: list[int], correct: float) -> None:
     long = long_project(tmp_path, questions)
-    asked: Counter[str] = Counter()
+    wanted: Counter[str] = Counter()
 
     def act(connection: Any, sent: Any) -> None:
         number = int(sent["question"].removesuffix("?").rpartition(" ")[2])
-        asked[sent["question"]] += 1
+        wanted[sent["question"]] += 1
         time.sleep(0.004)
         said = "something else" if number % 7 == 0 else f"v{number}v"
         connection.sendall(
             answer({"answer": said, "usage": {"prompt_tokens": number, "completion_tokens": 1}})
         )
 
-    with service(act) as made:
-        long.write("long.yaml", CONFIG.format(address=made.address, concurrency=CONCURRENCY))
+    with service(act) as server:
+        long.write("long.yaml", CONFIG.format(address=server.address, concurrency=CONCURRENCY))
         assert long.fathoms("run", "long.yaml").returncode == 0
         (reference,) = long.runs()
         expected = results(reference)
@@ -93,14 +93,14 @@ def test_killed_and_resumed(tmp_path: Path, questions: int, points: list[int], c
         overall = expected["profiles"]["fathoms"]["overall"]
         assert overall["correctness"] == pytest.approx(correct)
         for point in points:
-            asked.clear()
-            killed_at(long, point, asked.total)
+            wanted.clear()
+            killed_at(long, point, wanted.total)
             done = long.fathoms("run", "--resume")
             assert done.returncode == 0, (point, done.stderr)
             run = long.runs()[-1]
             assert results(run) == expected, point
-            assert len(asked) == questions
-            assert asked.total() - questions <= CONCURRENCY, point  # what was in flight
+            assert len(wanted) == questions
+            assert wanted.total() - questions <= CONCURRENCY, point  # what was in flight
             lines = (run / "journal.jsonl").read_bytes().splitlines()
             assert questions <= len(lines) <= questions + 1, point  # at most a half line beside the answers
 

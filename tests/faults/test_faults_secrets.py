@@ -196,22 +196,24 @@ def test_keys_of_self_hosted_providers_leak_nowhere(
 def test_refused_before_the_first_question(tmp_path: Path, name: str, status: str) -> None:
     """What is asked beforehand is answered with the key; `--debug` shows every traceback."""
     project, key = planted(tmp_path), OWN_KEY.format(name)
-    with service(sends(answer(f"no such key: {key}", status))) as made:
-        text = own_config(name, made.address)
-        project.write("faulty.yaml", text.replace("headers:", f'health: "{made.address}/health", headers:'))
+    with service(sends(answer(f"no such key: {key}", status))) as one_server:
+        text = own_config(name, one_server.address)
+        project.write(
+            "faulty.yaml", text.replace("headers:", f'health: "{one_server.address}/health", headers:')
+        )
         done = project.fathoms("--debug", "run", "faulty.yaml")
     assert done.returncode in (1, 2)
     assert "ServerError" in done.stderr
-    assert key in made.requests[0][0]  # it was sent
+    assert key in one_server.requests[0][0]  # it was sent
     assert leaks(project, done, key) == []
 
 
 def test_an_embedder_that_breaks_before_the_first_question(tmp_path: Path) -> None:
     skip_without("llama_index.embeddings.openai_like")
     project, key = planted(tmp_path), OWN_KEY.format("llamaindex")
-    with service(sends(answer(f"no such key: {key}", "401 Who"))) as made:
+    with service(sends(answer(f"no such key: {key}", "401 Who"))) as one_server:
         key_of = f'api_key: "${{{variable("llamaindex")}}}"'
-        options = f'{{model_name: m, api_base: "{made.address}", {key_of}, max_retries: 0}}'
+        options = f'{{model_name: m, api_base: "{one_server.address}", {key_of}, max_retries: 0}}'
         target = "llama_index.embeddings.openai_like:OpenAILikeEmbedding"
         embed = f'embed: {{kind: llamaindex, target: "{target}", options: {options}}}\n'
         own = "chunk: {kind: page}\nretrieve: {kind: dense}\ngenerate: {kind: scripted}\n"
@@ -220,7 +222,7 @@ def test_an_embedder_that_breaks_before_the_first_question(tmp_path: Path) -> No
     assert done.returncode == 1
     assert "ModelError" in done.stderr
     assert "no such key: ***" in done.stderr
-    assert key in made.requests[0][0]
+    assert key in one_server.requests[0][0]
     assert leaks(project, done, key) == []
 
 
@@ -257,18 +259,18 @@ def server() -> Iterator[Vendors]:
         yield running
 
 
-def vendor_step(asked: Request) -> Step:
+def vendor_step(request: Request) -> Step:
     """What goes wrong with a question of `WAYS`."""
-    told = f"Authorization: Bearer {vendor_servers.KEY} is what was sent"
+    one_text = f"Authorization: Bearer {vendor_servers.KEY} is what was sent"
     for status in (401, 500):
-        if f"echo={status}" in asked.text:
-            return Fails(status, error_body(asked.api, status, told, "api_error"))
-    if "echo=200" in asked.text:
-        return Fails(200, told.encode())
-    if "status=500" in asked.text:
-        return Fails(500, told.encode(), {"X-Echo": vendor_servers.KEY})
+        if f"echo={status}" in request.text:
+            return Fails(status, error_body(request.api, status, one_text, "api_error"))
+    if "echo=200" in request.text:
+        return Fails(200, one_text.encode())
+    if "status=500" in request.text:
+        return Fails(500, one_text.encode(), {"X-Echo": vendor_servers.KEY})
     ways = {"html": "html", "truncated": "garbage", "drop": "reset", "hang": "hang"}
-    return Breaks(next(step for way, step in ways.items() if f"<{way}>" in asked.text))
+    return Breaks(next(step for way, step in ways.items() if f"<{way}>" in request.text))
 
 
 def test_keys_of_vendors_leak_nowhere(

@@ -35,9 +35,9 @@ def client(*faults: str, **options: Any) -> Iterator[tuple[ScriptedServer, httpx
     """A server, and a client that keeps its connections."""
     with (
         ScriptedServer(faults, **options).running() as server,
-        httpx.Client(base_url=server.address, timeout=20) as made,
+        httpx.Client(base_url=server.address, timeout=20) as one_client,
     ):
-        yield server, made
+        yield server, one_client
 
 
 def said(answer: httpx.Response) -> Any:
@@ -67,8 +67,8 @@ def test_malformed_rules_are_refused(text: str) -> None:
 
 @given(first=st.integers(1, 50), length=st.integers(0, 50), number=st.integers(1, 120))
 def test_a_range_holds_both_its_ends(first: int, length: int, number: int) -> None:
-    made = rule(f"reset@{first}-{first + length}")
-    assert made.fits(number, "any question", 0) == (number in range(first, first + length + 1))
+    result = rule(f"reset@{first}-{first + length}")
+    assert result.fits(number, "any question", 0) == (number in range(first, first + length + 1))
 
 
 def test_every_fault_is_documented_in_the_help() -> None:

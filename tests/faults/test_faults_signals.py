@@ -58,18 +58,21 @@ def hanging(project: Project, name: str) -> Iterator[subprocess.Popen[str]]:
     last = 1 + one_comes
     with ExitStack() as servers:
         if name == "ingest":
-            made = servers.enter_context(service(_hang))
-            address, asked = made.address, lambda: len([head for head, _ in made.requests if "POST" in head])
+            result = servers.enter_context(service(_hang))
+            address, count = (
+                result.address,
+                lambda: len([head for head, _ in result.requests if "POST" in head]),
+            )
         else:
             server = servers.enter_context(ScriptedServer([f"hang@{last}"], default="yes").running())
-            address, asked = server.address, lambda: server.requests
+            address, count = server.address, lambda: server.requests
         if name == "thread":
-            asked = lambda: len(list(project.path.glob("asked-*")))  # noqa: E731
+            count = lambda: len(list(project.path.glob("asked-*")))  # noqa: E731
         project.write("c.yaml", text.replace("{address}", address))
         with project.start(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:
                 until = time.monotonic() + AGAIN
-                while asked() < last:
+                while count() < last:
                     assert process.poll() is None, process.communicate()
                     assert time.monotonic() < until
                     time.sleep(0.01)
@@ -85,14 +88,14 @@ def _hang(connection: socket.socket, sent: Any) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    made = faulty.faulty_project(tmp_path, [f"What is <{number}>?" for number in range(3)])
-    made.write("hung.py", PIPELINE)
+    result = faulty.faulty_project(tmp_path, [f"What is <{number}>?" for number in range(3)])
+    result.write("hung.py", PIPELINE)
     (tmp_path / "long").mkdir()
     text = (
         "Miners from Lune carried silver along the old ridge road until the railway tunnel opened below it."
     )
     write_pdf(tmp_path / "long" / "a.pdf", [text])
-    return made
+    return result
 
 
 def scored_once(project: Project) -> None:

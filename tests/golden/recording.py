@@ -283,8 +283,8 @@ def _external(project: Project) -> None:
         context = {"text": "The Varn tower is 41.5 m tall.", "document": "varn.pdf", "page": 1}
         connection.sendall(answer({"answer": "It is 41.5 m tall.", "contexts": [context]}))
 
-    with service(act) as made:
-        pipeline = {"kind": "http", "url": f"{made.address}/ask", "max_concurrency": 1}
+    with service(act) as server:
+        pipeline = {"kind": "http", "url": f"{server.address}/ask", "max_concurrency": 1}
         config = {"execution": {"max_attempts": 1}, "pipeline": pipeline}
         _run(project, "http", config)
         failing.set()
@@ -386,7 +386,7 @@ def _traces() -> Any:
     found = [
         {"id": "papers/varn.pdf#page=3", "score": 0.9, "content": "The mast of the Varn is 41.5 m tall."}
     ]
-    asked = "How tall is the mast?"
+    one_text = "How tall is the mast?"
     spans = [
         span("1", "", 0, gen_ai__operation__name="invoke_workflow"),
         span(
@@ -394,7 +394,7 @@ def _traces() -> Any:
             "1",
             1,
             gen_ai__operation__name="retrieval",
-            gen_ai__retrieval__query__text=asked,
+            gen_ai__retrieval__query__text=one_text,
             gen_ai__retrieval__documents=json.dumps(found),
         ),
         span(
@@ -402,7 +402,7 @@ def _traces() -> Any:
             "1",
             2,
             gen_ai__operation__name="chat",
-            gen_ai__input__messages=said("user", asked),
+            gen_ai__input__messages=said("user", one_text),
             gen_ai__output__messages=said("assistant", "It is 41.5 m tall."),
         ),
     ]
@@ -512,11 +512,11 @@ def _said(project: Project) -> None:
     append_said(run / ERRORS_FILE, FoundErrors.model_validate(found))
 
 
-def _store(made: Path, target: Path) -> None:
+def _store(path: Path, target: Path) -> None:
     """Copy what a run needs; reports are made from it."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(
-        made,
+        path,
         target,
         ignore=shutil.ignore_patterns(
             ".lock", "report.*", "scores.csv", "table.tex", "radar-*", "README.md", "reports"

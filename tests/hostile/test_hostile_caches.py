@@ -113,14 +113,14 @@ def test_damaged_values_of_every_kind_are_made_again(project: Project) -> None:
             changed = value[:-1] + bytes([value[-1] ^ 0x40])
             db.execute("UPDATE sealed SET value = ? WHERE kind = ? AND key = ?", (changed, kind, key))
     db.close()
-    made = {"document", "document-facts", "text", "chunks", "chunk-facts"}
-    made |= {"embedding", "vector-parts", "vector-place", "vector-index"}
-    assert kinds == made | {"reply", "file-hash", "sound-file"}
+    texts = {"document", "document-facts", "text", "chunks", "chunk-facts"}
+    texts |= {"embedding", "vector-parts", "vector-place", "vector-index"}
+    assert kinds == texts | {"reply", "file-hash", "sound-file"}
     done = project.fathoms(*command)
     assert done.returncode == 0, done.stderr
-    told = done.stderr.count("are damaged and will be recomputed")
+    reported = done.stderr.count("are damaged and will be recomputed")
     # a text is written again with its document, and the parts of vectors are read by `cache push` alone
-    assert told == len(kinds) - 2, done.stderr
+    assert reported == len(kinds) - 2, done.stderr
     assert hits(project.runs()[-1]) == expected
 
 

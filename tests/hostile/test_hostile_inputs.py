@@ -40,14 +40,14 @@ BIDI = "\u202egnp\u2066"
 STEERS = ("\x1b", "\x07", "\x9b", "\x7f", "\u202e", "\u2066", "\x00")
 
 Reader = Callable[[Path], object]
-ASKED = [Question(id="q", text="Why?", category="A", answers=(("rain",),))]
+WANTED = [Question(id="q", text="Why?", category="A", answers=(("rain",),))]
 READERS: dict[str, Reader] = {
     "config.yaml": read_yaml,
     "manifest.yaml": lambda path: find_manifest(str(path)),
     "questions.json": read_questions,
     "questions.jsonl": read_questions,
     "questions.csv": read_questions,
-    "answers.jsonl": lambda path: read_answers(path, ASKED),
+    "answers.jsonl": lambda path: read_answers(path, WANTED),
     "released.json": read_result_file,
     "labels.jsonl": read_labels,
     "exemplars.json": read_exemplars,

@@ -49,9 +49,9 @@ def test_damaged_content_is_warned_of_with_an_estimate(tmp_path: Path) -> None:
     assert not loss(parsed(tmp_path / "sound.pdf", damage.build(objects)))
     half = len(objects[7]) // 2
     objects[7] = objects[7][:half] + b"\xff" * 40 + objects[7][half + 40 :]
-    told = loss(parsed(tmp_path / "half.pdf", damage.build(objects)))
+    reported = loss(parsed(tmp_path / "half.pdf", damage.build(objects)))
     share = re.match(
-        r"about (\d+) % of the text may be missing: the content of 1 of 4 pages is damaged(;|$)", told
+        r"about (\d+) % of the text may be missing: the content of 1 of 4 pages is damaged(;|$)", reported
     )
     assert share
     assert 5 < int(share[1]) < 25
@@ -74,8 +74,8 @@ def test_missing_page_resources_are_warned_of(tmp_path: Path) -> None:
     lacking = {number: body for number, body in objects.items() if number != 7}
     assert "33 % of the text" in loss(parsed(tmp_path / "content.pdf", damage.build(lacking)))
     misspelt = objects | {6: objects[6].replace(b"/Contents", b"/Content~")}
-    told = loss(parsed(tmp_path / "misspelt.pdf", damage.build(misspelt)))
-    assert "33 % of the text may be missing: 1 of 3 pages have fonts and no content" in told
+    reported = loss(parsed(tmp_path / "misspelt.pdf", damage.build(misspelt)))
+    assert "33 % of the text may be missing: 1 of 3 pages have fonts and no content" in reported
     renamed = packed() | {5: packed()[5].replace(b"/FlateDecode", b"/FlateDecod~")}
     assert "25 % of the text" in loss(parsed(tmp_path / "filter.pdf", damage.build(renamed)))
 
@@ -206,7 +206,7 @@ def test_looking_through_a_file_takes_time_in_proportion_to_its_size() -> None:
         seconds = []
         for size in (2**16, 2**18):
             data = b"%PDF-1.7\n1 0 obj " + piece * (size // len(piece))
-            begun = time.process_time()
+            started = time.process_time()
             scan(data)
-            seconds.append(time.process_time() - begun)
+            seconds.append(time.process_time() - started)
         assert seconds[1] < 12 * max(seconds[0], 0.01), piece

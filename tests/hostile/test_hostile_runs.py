@@ -31,17 +31,17 @@ from tests.support.project import Project
 def record(name: str = "q1", text: str = "an answer", **changes: Any) -> Record:
     question = Question(id=name, text="why?", category="Text", answers=(("answer",),))
     chunk = Chunk(id="d#1", document="d.pdf", pages=(1,), text="long " * 200)
-    made = Record(
+    one_record = Record(
         question=question,
         hits=(Hit(chunk=chunk, score=0.5, rank=1),),
         prompt=Prompt(messages=(), context="long " * 200),
         answer=Reply(text=text),
     )
-    return made.model_copy(update=changes)
+    return one_record.model_copy(update=changes)
 
 
-def make(folder: Path, *records: Record, name: str = "demo", asked: int | None = None) -> Run:
-    data = {"name": "d", "asked": asked or len(records), "questions": asked or len(records)}
+def make(folder: Path, *records: Record, name: str = "demo", questions: int | None = None) -> Run:
+    data = {"name": "d", "asked": questions or len(records), "questions": questions or len(records)}
     run = new_run(folder, name, "abcdef1234567890", {"model": "m", "data": data})
     run.records.append(records)
     return run
@@ -175,10 +175,10 @@ def test_reading_a_run_takes_bounded_memory(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_records_that_could_not_be_read_back_are_not_written(tmp_path: Path) -> None:
     run = make(tmp_path)
-    (kept,) = run.records.append([record(text="\0" * (LARGEST_TEXT // 6))])
-    assert kept.error is not None
-    assert "more than a line of a journal can hold" in kept.error.message
-    assert run.records.all()[0].error == kept.error
+    (stored,) = run.records.append([record(text="\0" * (LARGEST_TEXT // 6))])
+    assert stored.error is not None
+    assert "more than a line of a journal can hold" in stored.error.message
+    assert run.records.all()[0].error == stored.error
     run.records.append(
         [record("q2", "\0" * 16 * 2**20)]
     )  # the largest answer of a server, at its longest in JSON
@@ -199,7 +199,7 @@ BAD = {
 
 def test_a_bad_journal_line_is_skipped_and_the_rest_is_kept(tmp_path: Path) -> None:
     for number, (what, line) in enumerate(BAD.items()):
-        run = make(tmp_path / str(number), record("q1"), record("q2"), asked=3)
+        run = make(tmp_path / str(number), record("q1"), record("q2"), questions=3)
         journal = run.path / "journal.jsonl"
         first, second = journal.read_bytes().splitlines(keepends=True)
         journal.write_bytes(first + line + second)
@@ -246,10 +246,10 @@ def test_a_damaged_answer_is_asked_again(project: Project, capsys: Any, monkeypa
     journal.write_bytes(whole.replace(said + b"5", said + b"4", 1))
     capsys.readouterr()
     assert main(["score", "latest"]) == 0
-    told = capsys.readouterr()
+    printed = capsys.readouterr()
     line = next(n for n, text in enumerate(whole.splitlines(), start=1) if said in text)
-    assert f"1 line of journal.jsonl cannot be used: line {line} (its checksum does not match)" in told.err
-    assert "1 of 4 questions have no answer yet" in " ".join(told.out.split())
+    assert f"1 line of journal.jsonl cannot be used: line {line} (its checksum does not match)" in printed.err
+    assert "1 of 4 questions have no answer yet" in " ".join(printed.out.split())
     assert len(list((run / "questions").glob("*.json"))) == 3
     assert len(list((run / "questions").glob("*.stale"))) == 1  # the only copy of the answer is not deleted
     assert main(["run", "--resume", "latest"]) == 0
@@ -421,9 +421,9 @@ def test_a_run_without_a_manifest_is_listed_where_it_belongs(tmp_path: Path, cap
         spoil(runs[number].path / "manifest.json")
     assert [run.id for run in list_runs(tmp_path)] == [run.id for run in runs]
     assert main(["ls", "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert told.err.count("manifest.json") == 2
-    assert [line.split()[0] for line in told.out.splitlines()[1:]] == ["demo~2", "demo~1", "demo"]
+    printed = capsys.readouterr()
+    assert printed.err.count("manifest.json") == 2
+    assert [line.split()[0] for line in printed.out.splitlines()[1:]] == ["demo~2", "demo~1", "demo"]
 
 
 # ----- full disks
@@ -450,9 +450,9 @@ def test_a_journal_without_a_usable_line_is_an_error(tmp_path: Path) -> None:
 
 def test_nights_are_judged_in_the_order_in_which_they_were_made(tmp_path: Path) -> None:
     """A night that was made while the clock was wrong is not the last one."""
-    made = [new_run(tmp_path, "night", "0" * 8, {"config": {}}) for _ in range(3)]
-    first = made[0].path.rename(tmp_path / made[0].id.replace("20", "29", 1))
-    runs = [Run(first), *made[1:]]
+    some_runs = [new_run(tmp_path, "night", "0" * 8, {"config": {}}) for _ in range(3)]
+    first = some_runs[0].path.rename(tmp_path / some_runs[0].id.replace("20", "29", 1))
+    runs = [Run(first), *some_runs[1:]]
     assert [run.path for run in oldest_first(reversed(runs))] == [run.path for run in runs]
 
 

@@ -161,14 +161,14 @@ def test_no_field_of_a_server_brings_the_key_into_a_file(tmp_path: Path) -> None
         number = next(number for number, text in enumerate(texts) if text in json.dumps(sent))
         sends(replies[number])(connection, sent)
 
-    with service(act) as made:
-        config = faulty.config("openai-compatible", made.address, more="api_key_env: MY_OWN_KEY,")
+    with service(act) as server:
+        config = faulty.config("openai-compatible", server.address, more="api_key_env: MY_OWN_KEY,")
         project.write("faulty.yaml", config)
         run = ["--debug", "run", "faulty.yaml", "--log-file", "log.jsonl", "--junit", "junit.xml"]
         no_model = ["--debug", "run", "faulty.yaml", "--set", "generate.model=other"]
         commands = [run, ["score"], ["report"], ["show"], ["ls", "--json"], no_model]
         said = [project.fathoms(*command) for command in commands]
-    assert all(KEY in head for head, _ in made.requests)
+    assert all(KEY in head for head, _ in server.requests)
     assert faulty.summary(project.runs()[0])["counts"]["errors"] == len(replies) - 1
     outputs = {f"output {place}": done.stdout + done.stderr for place, done in enumerate(said)}
     for name, text in {**written(project), **outputs}.items():

@@ -66,8 +66,8 @@ def adapters(address: str) -> dict[str, Any]:
 
 def reply_of(model: Any, act: Act) -> Reply:
     """The reply of an adapter to a server that does so."""
-    with service(act) as made:
-        moved = model.model_copy(update={"base_url": made.address})
+    with service(act) as server:
+        moved = model.model_copy(update={"base_url": server.address})
         return asyncio.run(asyncio.wait_for(moved.reply(PROMPT), 30))
 
 
@@ -197,9 +197,9 @@ def test_an_answer_that_drips_byte_by_byte_times_out(tmp_path: Path) -> None:
             connection.sendall(MODELS)
 
     names = ("openai-compatible", "ollama", "http")
-    with service(act) as made:
+    with service(act) as server:
         for name in names:
-            project.write(f"{name}.yaml", config(name, made.address, question_timeout=0.5, silence=5))
+            project.write(f"{name}.yaml", config(name, server.address, question_timeout=0.5, silence=5))
         done = project.fathoms("-q", "run", *(f"{name}.yaml" for name in names))
     assert done.returncode == 1, done.stderr
     records = [record for run in project.runs() for record in views(run).values()]
@@ -245,11 +245,11 @@ def test_a_signal_ends_health_checks_and_token_counts(tmp_path: Path) -> None:
             came.set()
             time.sleep(50)
 
-        with service(act) as made:
+        with service(act) as server:
             more = "n_ctx: 4096,"
             project.write(
                 "c.yaml",
-                config("openai-compatible", made.address, silence=500, question_timeout=500, more=more),
+                config("openai-compatible", server.address, silence=500, question_timeout=500, more=more),
             )
             process = project.start("-q", "run", "c.yaml", stderr=subprocess.PIPE)
             assert came.wait(60)
@@ -435,28 +435,28 @@ def test_a_key_does_not_follow_a_redirect() -> None:
             assert not other.requests
         with (
             pytest.raises(ServerError, match=r"status 307|with status 307"),
-            service(sends(to_other)) as made,
+            service(sends(to_other)) as server,
         ):
-            OpenAICompatibleLLM(model="m", base_url=made.address, api_key_env=VARIABLE).check()
+            OpenAICompatibleLLM(model="m", base_url=server.address, api_key_env=VARIABLE).check()
 
 
 def test_models_that_a_server_lists_oddly() -> None:
     for listed in ({"data": [7]}, {"data": {"a": 1}}, [1], {"data": "x"}, b"[" * 100_000, b"\xff"):
         with (
-            service(sends(answer(listed if isinstance(listed, bytes) else json.dumps(listed)))) as made,
+            service(sends(answer(listed if isinstance(listed, bytes) else json.dumps(listed)))) as server,
             pytest.raises(ServerError, match="does not answer with a list"),
         ):
-            OpenAICompatibleLLM(model="m", base_url=made.address).check()
+            OpenAICompatibleLLM(model="m", base_url=server.address).check()
     longest = {"data": [{"id": "m", "max_model_len": "many"}]}
-    with service(sends(answer(longest))) as made:
-        OpenAICompatibleLLM(model="m", base_url=made.address, n_ctx=100).check()
+    with service(sends(answer(longest))) as server:
+        OpenAICompatibleLLM(model="m", base_url=server.address, n_ctx=100).check()
     for shown in (b"[" * 100_000, b"[1]", b"null", b"", {"error": f"{'x' * 10_000}"}):
-        with service(sends(answer(shown))) as made, pytest.raises(ServerError) as raised:
-            OllamaLLM(model="m", base_url=made.address).check()
+        with service(sends(answer(shown))) as server, pytest.raises(ServerError) as raised:
+            OllamaLLM(model="m", base_url=server.address).check()
         assert len(str(raised.value)) < 600
     odd = {"model_info": {"a.context_length": "long"}, "capabilities": [{"a": 1}], "details": 7}
-    with service(sends(answer(odd))) as made:
-        OllamaLLM(model="m", base_url=made.address).check()
+    with service(sends(answer(odd))) as server:
+        OllamaLLM(model="m", base_url=server.address).check()
 
 
 @contextmanager
@@ -469,9 +469,13 @@ def untrusted(folder: Path) -> Iterator[str]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
-    made = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
-    made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-    pem = made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    certificate_builder = x509.CertificateBuilder(
+        name, name, key.public_key(), 1, now, now + timedelta(days=1)
+    )
+    certificate_builder = certificate_builder.add_extension(
+        x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False
+    )
+    pem = certificate_builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
     pem += key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
@@ -536,10 +540,10 @@ def test_a_download_that_crawls_is_given_up(tmp_path: Path) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"
     policy = Policy(attempts=2, first_pause=0.01, slowest=1000, slow_seconds=0.3)
     with (
-        service(trickle(head, b"x")) as made,
+        service(trickle(head, b"x")) as server,
         pytest.raises(DataError, match="less than 1000 bytes a second"),
     ):
-        download(f"{made.address}/a.pdf", tmp_path / "a.part", policy=policy)
+        download(f"{server.address}/a.pdf", tmp_path / "a.part", policy=policy)
 
 
 def test_numbers_that_no_machine_can_serve_are_refused(
@@ -598,12 +602,12 @@ def test_odd_answers_of_a_service_are_failures(tmp_path: Path) -> None:
     def act(connection: socket.socket, sent: Any) -> None:
         connection.sendall(answer(odd[int(sent["question"].split()[1][:-1])]))
 
-    with service(act) as made:
+    with service(act) as server:
         project.write(
             "c.yaml",
             "name: odd\ndata: {questions: questions.json, documents: pdfs}\n"
             "execution: {max_attempts: 1}\n"
-            f"pipeline: {{kind: http, url: '{made.address}/ask'}}\n",
+            f"pipeline: {{kind: http, url: '{server.address}/ask'}}\n",
         )
         done = project.fathoms("-q", "run", "c.yaml")
     assert done.returncode == 1, done.stderr

@@ -160,9 +160,9 @@ def test_scoring_a_run_from_elsewhere_starts_no_process(
             break
         time.sleep(0.02)
     assert marker.exists()
-    for kept in gc.get_objects():
-        if type(kept) is subprocess.Popen:
-            kept.poll()
+    for stored in gc.get_objects():
+        if type(stored) is subprocess.Popen:
+            stored.poll()
 
 
 def test_scoring_a_run_from_elsewhere_sends_no_key(
@@ -230,8 +230,8 @@ def test_a_foreign_run_cannot_make_a_command_read_a_file(
     (ran / "verdicts" / "exemplars.yaml").unlink()
     # the copy that a run keeps is part of it
     (ran / "verdicts" / "exemplars.yaml").write_text("statement: [It is so.]\nabstention: [Who knows]\n")
-    kept = here.fathoms("score", "latest")
-    assert kept.returncode == 0, kept.stderr
+    process = here.fathoms("score", "latest")
+    assert process.returncode == 0, process.stderr
     assert "Who knows" in (ran / "verdicts" / "exemplars.yaml").read_text()
 
 
@@ -268,9 +268,9 @@ def test_page_images_are_drawn_only_for_own_runs(here: Here, project: Project, r
     manifest = json.loads((ran / "manifest.json").read_text())
     del manifest["signature"]  # as every run of an earlier version
     (ran / "manifest.json").write_text(json.dumps(manifest))
-    told = here.fathoms("report", "latest", "--thumbnails")
-    assert told.returncode == 0, told.stderr
-    assert "--trust" in told.stderr
+    process = here.fathoms("report", "latest", "--thumbnails")
+    assert process.returncode == 0, process.stderr
+    assert "--trust" in process.stderr
     trusted = here.fathoms("report", "latest", "--thumbnails", "--trust")
     assert "no pictures" not in trusted.stderr
 
@@ -368,8 +368,8 @@ def sections(model: type[Component]) -> list[type[Component]]:
     return [found for below in model.__subclasses__() for found in (below, *sections(below))]
 
 
-ASKED = {"anthropic", "google", "http", "llamaindex", "ollama", "openai", "openai-compatible", "python"}
-ASKED |= {"cohere", "jina", "voyage"}
+TEXTS = {"anthropic", "google", "http", "llamaindex", "ollama", "openai", "openai-compatible", "python"}
+TEXTS |= {"cohere", "jina", "voyage"}
 NAMES = {"target": "code", "base_url": "server", "url": "server", "api_key_env": "variable"}
 """Options by their names, and what they name."""
 WEIGHTS = {"model", "mmproj", "tokenizer", "weights"}
@@ -379,7 +379,7 @@ def test_every_component_says_what_it_would_do() -> None:
     found = [model for model in sections(Component) if model.__module__.startswith("fathoms.")]
     kinds = {model: kind_of(model) for model in found if kind_of(model)}
     of_no_configuration = {"images", "part", "thumbnails", "recording"}
-    assert {kind for model, kind in kinds.items() if not model.inert} == ASKED | of_no_configuration
+    assert {kind for model, kind in kinds.items() if not model.inert} == TEXTS | of_no_configuration
     for model in kinds:
         for name, what in NAMES.items():
             if name in model.model_fields:
@@ -462,10 +462,10 @@ def test_a_dotenv_sets_keys_and_nothing_else(project: Project, monkeypatch: pyte
         assert seen.get(name) != value, name
         assert "the-users-own-token" not in seen.get(name, "")
     assert not (project.path / "owned").exists()
-    told = project.fathoms("ls").stderr
-    (line,) = [line for line in told.splitlines() if ".env" in line]
+    stderr = project.fathoms("ls").stderr
+    (line,) = [line for line in stderr.splitlines() if ".env" in line]
     assert all(name in line for name in steering)
-    assert str(evil) not in told
+    assert str(evil) not in stderr
 
 
 def test_python_tells_of_an_ignored_variable_too(project: Project) -> None:

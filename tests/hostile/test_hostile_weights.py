@@ -118,8 +118,8 @@ def test_a_name_on_the_hub_is_never_a_folder(here: Path, room: Any, options: dic
         ("a/b/evil", "./a/b/evil"),
     ):
         plant(here / model)
-        made: Any = validate(component, Source("c", {**options, "model": model}))
-        for what in (made.check, made.identity):
+        result: Any = validate(component, Source("c", {**options, "model": model}))
+        for what in (result.check, result.identity):
             with pytest.raises(ConfigError) as caught:
                 what()
             assert says in str(caught.value)

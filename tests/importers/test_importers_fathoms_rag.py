@@ -127,13 +127,13 @@ def test_error_texts_are_failures(write: Any, text: str, failed: bool) -> None:
 
 
 def test_matched_by_text_and_files(write: Any) -> None:
-    asked = Question(
+    question = Question(
         id="one", text="What  is it?", category="Text-Only", files=("b.pdf",), answers=(("cnn",),)
     )
-    same = asked.model_copy(update={"id": "two", "files": ("a.pdf",)})
+    same = question.model_copy(update={"id": "two", "files": ("a.pdf",)})
     other = Question(id="three", text="Never asked?", category="Tables")
     path = write(response(), response(required_files=["c.pdf"], category="Images"))
-    imported = read_result_file(path, [asked, same, other])
+    imported = read_result_file(path, [question, same, other])
     assert [record.question.id for record in imported.records] == ["two"]
     assert imported.records[0].question.answers == (("cnn",),)
     assert [warning.removeprefix(f"{path}: ") for warning in imported.warnings] == [
@@ -170,9 +170,9 @@ def test_a_question_that_was_reworded_between_files_is_one_question(tmp_path: Pa
         f"{other}: response 1 is taken as the answer to text-only-01, which it rewords:"
         " 'What might it be?' for 'What is it?'"
     ]
-    [asked] = read_result_files([other], [one.questions[0]])
-    assert [record.question.text for record in asked.records] == ["What is it?"]
-    assert asked.warnings[0] == two.warnings[0]
+    [wanted] = read_result_files([other], [one.questions[0]])
+    assert [record.question.text for record in wanted.records] == ["What is it?"]
+    assert wanted.warnings[0] == two.warnings[0]
 
 
 @pytest.mark.slow

@@ -63,10 +63,10 @@ def test_figures_and_tables_with_a_place_are_found(document: Document, tmp_path:
 @pytest.mark.parametrize("dpi", [72, 144, 100])
 def test_the_pixels_of_each_box_are_cut_out(document: Document, tmp_path: Path, dpi: int) -> None:
     """A point is one pixel at 72 dots per inch and two at 144; at 100, edges fall within a pixel."""
-    made = cut_out_images(document, dpi, tmp_path / "kept", Pdfium())
-    assert list(made) == ["p1-figure1", "p1-table1"]
+    images = cut_out_images(document, dpi, tmp_path / "kept", Pdfium())
+    assert list(images) == ["p1-figure1", "p1-table1"]
     for name, colour, (x0, y0, x1, y1) in (("p1-figure1", RED, FIGURE), ("p1-table1", GREEN, TABLE)):
-        with Image.open(made[name]) as picture:
+        with Image.open(images[name]) as picture:
             sizes = [(x1 - x0 + 2 * MARGIN) * dpi / 72, (y1 - y0 + 2 * MARGIN) * dpi / 72]
             assert list(picture.size) == pytest.approx(sizes, abs=2)
             edge = math.ceil(MARGIN * dpi / 72)
@@ -79,33 +79,33 @@ def test_the_pixels_of_each_box_are_cut_out(document: Document, tmp_path: Path, 
 
 
 def test_pictures_are_kept_and_made_again_if_damaged(document: Document, tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    first = cut_out_images(document, 72, kept, Pdfium())
+    stored = tmp_path / "kept"
+    first = cut_out_images(document, 72, stored, Pdfium())
     data = {name: path.read_bytes() for name, path in first.items()}
     document.path.unlink()
-    assert cut_out_images(document, 72, kept, Pdfium()) == first, "nothing is rendered"
+    assert cut_out_images(document, 72, stored, Pdfium()) == first, "nothing is rendered"
     drawn(tmp_path)
     first["p1-table1"].write_bytes(b"damaged")
-    again = cut_out_images(document, 72, kept, Pdfium())
+    again = cut_out_images(document, 72, stored, Pdfium())
     assert {name: path.read_bytes() for name, path in again.items()} == data
     moved = document.model_copy(update={"pages": parsed(document.path, document.pages[0].elements[1]).pages})
-    assert list(cut_out_images(moved, 72, kept, Pdfium())) == ["p1-figure1"]
+    assert list(cut_out_images(moved, 72, stored, Pdfium())) == ["p1-figure1"]
 
 
 def test_bounds_make_a_picture_smaller(document: Document, tmp_path: Path) -> None:
     """A table of 272 x 92 pixels: 136 on a side, or 6,256 pixels (half of each side), or few bytes."""
 
     def size(**bounds: int) -> tuple[int, int]:
-        made = cut_out_images(document, 72, tmp_path / "kept", Pdfium(), **bounds)
-        with Image.open(made["p1-table1"]) as picture:
+        images = cut_out_images(document, 72, tmp_path / "kept", Pdfium(), **bounds)
+        with Image.open(images["p1-table1"]) as picture:
             return picture.size
 
     assert size() == (272, 92)
     assert size(max_side=136) == (136, 46)
     assert size(max_pixels=6256) == (136, 46)
     assert size(max_bytes=10**6) == (272, 92)
-    made = cut_out_images(document, 72, tmp_path / "kept", Pdfium(), max_bytes=150)
-    assert made["p1-table1"].stat().st_size <= 150
+    images = cut_out_images(document, 72, tmp_path / "kept", Pdfium(), max_bytes=150)
+    assert images["p1-table1"].stat().st_size <= 150
 
 
 def test_what_lies_off_the_page_is_cut_at_its_edge_or_left_out(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_what_lies_off_the_page_is_cut_at_its_edge_or_left_out(tmp_path: Path) -
         Element(kind="picture", bbox=(400, 500, 450, 550)),
         Element(kind="picture", bbox=(-20, -20, 30, 30)),
     )
-    made = cut_out_images(document, 72, tmp_path / "kept", Pdfium())
+    images = cut_out_images(document, 72, tmp_path / "kept", Pdfium())
     sizes = {}
-    for name, path in made.items():
+    for name, path in images.items():
         with Image.open(path) as picture:
             sizes[name] = picture.size
     assert sizes == {"p1-figure1": (56, 56), "p1-figure3": (36, 36)}
@@ -129,8 +129,8 @@ def test_what_lies_off_the_page_is_cut_at_its_edge_or_left_out(tmp_path: Path) -
 def test_a_page_that_is_rendered_at_a_lower_resolution(tmp_path: Path) -> None:
     """A page of 1,200 points has 10,000 pixels at 600 dpi and is rendered with 8,000: 6.67 a point."""
     document = parsed(drawn(tmp_path, 300, 1200), Element(kind="picture", bbox=FIGURE))
-    made = cut_out_images(document, 600, tmp_path / "kept", Pdfium())
-    with Image.open(made["p1-figure1"]) as picture:
+    images = cut_out_images(document, 600, tmp_path / "kept", Pdfium())
+    with Image.open(images["p1-figure1"]) as picture:
         assert picture.size == pytest.approx((112 * 8000 / 1200, 62 * 8000 / 1200), abs=2)
         within = picture.crop((43, 43, picture.width - 43, picture.height - 43))
         assert within.getcolors() == [(within.width * within.height, RED)]

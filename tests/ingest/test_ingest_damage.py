@@ -27,15 +27,15 @@ def parser(request: pytest.FixtureRequest) -> PdfParser:
 
 def outcomes(parser: PdfParser, *paths: Path) -> list[str]:
     """Of each file `read`, or the reason of the error, which must be a sentence that can be acted on."""
-    made = []
+    result = []
     for path, found in zip(paths, parse_all(parser, paths, workers=1), strict=True):
         if isinstance(found, DocumentError):
             assert str(found) == f"{path.name}: {found.detail}"
             assert ";" in found.detail, "a detail says what is wrong; then what to do"
         else:
             assert found.pages
-        made.append(found.reason if isinstance(found, DocumentError) else "read")
-    return made
+        result.append(found.reason if isinstance(found, DocumentError) else "read")
+    return result
 
 
 def test_damage_ends_in_a_document_or_a_reason(parser: PdfParser, tmp_path: Path) -> None:

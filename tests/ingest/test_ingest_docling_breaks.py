@@ -36,10 +36,10 @@ def kill(pids: list[int]) -> None:
 def test_a_killed_process_costs_time_only(tmp_path: Path) -> None:
     paths = [extract(tmp_path, "kestrel", 1, 2, 3), extract(tmp_path, "lumet", 2)]
     killed: list[int] = []
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
 
     def on_page(done: int, total: int) -> None:
-        told.append((done, total))
+        reported.append((done, total))
         if not killed:
             killed.extend(own_workers()[:1])
             kill(killed)
@@ -55,7 +55,7 @@ def test_a_killed_process_costs_time_only(tmp_path: Path) -> None:
     assert "The control loop of one plot" in first.pages[1].text
     assert "The control loop of one plot" not in first.pages[2].text
     assert [item.bbox is not None for item in first.pages[1].elements]
-    assert told[-1] == (4, 4)
+    assert reported[-1] == (4, 4)
     assert own_workers() == []
 
 

@@ -39,11 +39,11 @@ def place(page: int) -> ProvenanceItem:
 def fish() -> Document:
     """Two sections on two pages, with a table."""
     sizes = {number: PageItem(page_no=number, size=Size(width=612, height=792)) for number in (1, 2)}
-    made = DoclingDocument(name="fish", pages=sizes)
-    made.add_heading("Herring", prov=place(1))
-    made.add_text(DocItemLabel.TEXT, "It swims in shoals.", prov=place(1))
-    made.add_text(DocItemLabel.TEXT, "It is silver.", prov=place(2))
-    made.add_heading("Pike", prov=place(2))
+    docling_document = DoclingDocument(name="fish", pages=sizes)
+    docling_document.add_heading("Herring", prov=place(1))
+    docling_document.add_text(DocItemLabel.TEXT, "It swims in shoals.", prov=place(1))
+    docling_document.add_text(DocItemLabel.TEXT, "It is silver.", prov=place(2))
+    docling_document.add_heading("Pike", prov=place(2))
     rows = [["Fish", "Length"], ["Pike", "71 cm"]]
     cells = [
         TableCell(
@@ -57,8 +57,8 @@ def fish() -> Document:
         for row, texts in enumerate(rows)
         for column, text in enumerate(texts)
     ]
-    made.add_table(TableData(table_cells=cells, num_rows=2, num_cols=2), prov=place(2))
-    native = Conversion(made, 2).pack()
+    docling_document.add_table(TableData(table_cells=cells, num_rows=2, num_cols=2), prov=place(2))
+    native = Conversion(docling_document, 2).pack()
     return Document(id="fish.pdf", path=Path("fish.pdf"), sha256="0", pages=(), native=native)
 
 
@@ -145,8 +145,10 @@ def test_text_inside_figures_is_an_option() -> None:
     needs_docling()
     document = sample()[0]["lumet"]
     texts = {
-        told: " ".join(chunk.text for chunk in DoclingHybridChunker(picture_text=told).chunk(document))
-        for told in (False, True)
+        reported: " ".join(
+            chunk.text for chunk in DoclingHybridChunker(picture_text=reported).chunk(document)
+        )
+        for reported in (False, True)
     }
     assert "LEFT 31.5 ml" not in texts[False]
     assert "LEFT 31.5 ml" in texts[True]

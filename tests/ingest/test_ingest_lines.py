@@ -103,13 +103,13 @@ def mapped(glyphs: Sequence[str]) -> bytes:
 def two_lines(*lines: str) -> bytes:
     """Write a PDF of lines in a font whose glyphs stand for any characters."""
     letters = sorted(set("".join(lines)))
-    made = mapped(letters)
+    result = mapped(letters)
     codes = ["".join(f"{9 + letters.index(letter):04x}" for letter in line).encode() for line in lines]
-    old = made[made.index(b"BT") : made.index(b"ET") + 3]
-    start = made.index(b"<</Length", made.index(b"4 0 obj"))
+    old = result[result.index(b"BT") : result.index(b"ET") + 3]
+    start = result.index(b"<</Length", result.index(b"4 0 obj"))
     new = written(codes, b"F2")
-    whole = made[:start] + b"<</Length %d>>stream\n%s" % (len(new), new)
-    return whole + made[made.index(old) + len(old) :]
+    whole = result[:start] + b"<</Length %d>>stream\n%s" % (len(new), new)
+    return whole + result[result.index(old) + len(old) :]
 
 
 def read(path: Path, data: bytes, kind: str, **options: object) -> Document:
@@ -135,9 +135,9 @@ def test_hyphens_at_line_ends_join_lower_case_letters(kind: str, tmp_path: Path)
         assert phrase in text
     for phrase in ("well-known", "wellknown", "coordination"):
         assert phrase_recall(text, [[phrase]], "word").value == 1, phrase
-    kept = read(tmp_path, data, kind, join_lines=False).pages[0].text
-    assert "coordina-\ntion" in kept
-    assert "well-\nknown" in kept
+    one_text = read(tmp_path, data, kind, join_lines=False).pages[0].text
+    assert "coordina-\ntion" in one_text
+    assert "well-\nknown" in one_text
 
 
 @pytest.mark.parametrize(
@@ -155,10 +155,12 @@ def test_lines_join_by_their_script(lines: tuple[str, str], joined: str, kind: s
     assert joined in text
     phrase = joined.replace("\n", " ")
     assert phrase_recall(text, [[phrase]], "word").value == 1
-    kept = read(tmp_path, two_lines(*lines), kind, join_lines=False).pages[0].text
-    assert phrase_recall(kept, [[phrase]], "word").value == 1, "the fold finds it, whatever the parser did"
-    (mark,) = phrase_places(kept, [phrase], "word", "both")
-    assert kept[mark.start : mark.end].replace("\n", "").replace("\u00ad", "").replace(
+    one_text = read(tmp_path, two_lines(*lines), kind, join_lines=False).pages[0].text
+    assert phrase_recall(one_text, [[phrase]], "word").value == 1, (
+        "the fold finds it, whatever the parser did"
+    )
+    (mark,) = phrase_places(one_text, [phrase], "word", "both")
+    assert one_text[mark.start : mark.end].replace("\n", "").replace("\u00ad", "").replace(
         "-", ""
     ) == phrase.replace(" ", "")
 
@@ -191,10 +193,10 @@ def test_boxes_and_places_follow_joined_lines(
     elements = tuple(
         Element(kind="text", text=line, bbox=box) for line, box in zip(lines, boxes, strict=True)
     )
-    made = Page(number=1, text=joined, elements=elements)
-    document = Document(id="a.pdf", path=tmp_path, sha256="", pages=(made,))
+    one_page = Page(number=1, text=joined, elements=elements)
+    document = Document(id="a.pdf", path=tmp_path, sha256="", pages=(one_page,))
     for piece, expected in ((joined, boxes), (phrase, boxes[:2]), (lines[2], boxes[2:])):
-        assert [box.bbox for box in next(text_boxes(made, [piece]))] == expected
+        assert [box.bbox for box in next(text_boxes(one_page, [piece]))] == expected
     for chunk in SentenceChunker(size=200, overlap=0).chunk(document):
         inside = [box for line, box in zip(lines, boxes, strict=True) if letters(line) in letters(chunk.text)]
         assert set(inside) <= {box.bbox for box in chunk.boxes}
@@ -243,10 +245,10 @@ def form() -> bytes:
     drawn.acroForm.checkbox(name="adult", checked=True, x=72, y=540, tooltip="Of age")
     drawn.acroForm.checkbox(name="student", checked=False, x=72, y=500, tooltip="Student")
     drawn.save()
-    made = PdfWriter(clone_from=PdfReader(file))
-    made.add_annotation(0, FreeText(text="Approved by the board", rect=(72, 400, 300, 440)))
+    pdf_writer = PdfWriter(clone_from=PdfReader(file))
+    pdf_writer.add_annotation(0, FreeText(text="Approved by the board", rect=(72, 400, 300, 440)))
     filled = io.BytesIO()
-    made.write(filled)
+    pdf_writer.write(filled)
     return filled.getvalue()
 
 

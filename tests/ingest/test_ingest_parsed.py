@@ -32,8 +32,10 @@ def test_a_child_packs_what_the_parent_would(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(b"%PDF-1.7\n%%EOF\n")
     document = to_document(path, RAW, 2000, "f" * 64)
-    made = packed(finished("a.pdf", RAW, 2000, "f" * 64))
-    child = Parsed.from_child({"facts": made.facts, "size": len(made.document)}, made.document + made.text)
+    result = packed(finished("a.pdf", RAW, 2000, "f" * 64))
+    child = Parsed.from_child(
+        {"facts": result.facts, "size": len(result.document)}, result.document + result.text
+    )
     here = Parsed.of(document)
     assert child.open(path) == here.open(path) == document
     assert child.facts == here.facts

@@ -37,10 +37,12 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[CheckerKind, Path]
     return {kind: make(tmp_path_factory.mktemp(kind)) for kind, make in MAKERS.items()}
 
 
-def verdicts(folder: Path, checker: CheckerKind, asked: list[Judgement], **options: Any) -> list[Verdict]:
+def verdicts(
+    folder: Path, checker: CheckerKind, judgements: list[Judgement], **options: Any
+) -> list[Verdict]:
     judge = NLIJudge(model=str(folder), checker=checker, device="cpu", **options)
     judge.check()
-    found = asyncio.run(judge.judge(asked, Caller()))
+    found = asyncio.run(judge.judge(judgements, Caller()))
     assert all(isinstance(one, Verdict) for one in found)
     return [one for one in found if isinstance(one, Verdict)]
 
@@ -253,7 +255,7 @@ def test_weights_of_another_model_are_refused(folders: dict[CheckerKind, Path], 
 
 def _of_other_foundation(folder: Path, to: Path) -> Path:
     """A copy of HHEM whose foundation has more layers than its weights."""
-    made = fact_checkers.copied(folder, to)
-    path = made / "foundation" / "config.json"
+    result = fact_checkers.copied(folder, to)
+    path = result / "foundation" / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"num_layers": 3}))
-    return made
+    return result

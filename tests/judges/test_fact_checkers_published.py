@@ -39,10 +39,10 @@ def test_the_probabilities_are_those_that_the_authors_print(name: str) -> None:
     hub = pytest.importorskip("huggingface_hub")
     if not isinstance(hub.try_to_load_from_cache(hub_name(name), "config.json"), str):
         pytest.skip(f"the weights of {hub_name(name)} are not on this machine")
-    asked = [Judgement(claim=claim, premise=premise) for premise, claim, _ in PRINTED[name]]
+    judgements = [Judgement(claim=claim, premise=premise) for premise, claim, _ in PRINTED[name]]
     judge = NLIJudge(model=name, device="cpu")
     judge.check()
-    found = asyncio.run(judge.judge(asked, Caller()))
+    found = asyncio.run(judge.judge(judgements, Caller()))
     assert [one.p for one in found if isinstance(one, Verdict)] == pytest.approx(
         [p for _, _, p in PRINTED[name]], abs=2e-3
     )

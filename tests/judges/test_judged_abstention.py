@@ -184,9 +184,9 @@ def test_agree_measures_it(
     project.write("judge.yaml", JUDGE)
     arguments = ["agree", "labels.jsonl", "--abstention", "judge", "--judge", "judge.yaml", "--json"]
     assert main(arguments) == 1
-    told = capfd.readouterr()
-    assert "1 of 3 rows have no verdict of the judge" in told.err
-    found = json.loads(told.out)
+    printed = capfd.readouterr()
+    assert "1 of 3 rows have no verdict of the judge" in printed.err
+    found = json.loads(printed.out)
     assert (found["n"], found["accuracy"], found["left_out"]) == (2, 1, {"unjudged": 1})
     project.write("labels.jsonl", json.dumps({"id": "a", "answer": "No.", "label": "abstention"}))
     assert main(arguments) == 2
@@ -198,9 +198,9 @@ def test_a_judge_is_shown_what_was_said_before() -> None:
     said = "user: Who owns the mine?\nassistant: Its owner is not named."
     question = Question(id="2", text="And the quarry?", category="Text", metadata={"history": said})
     record = Record(question=question, answer=Reply(text="The same."))
-    (asked_for,) = JudgedAbstention().judgements(record, {})
+    (wanted_for,) = JudgedAbstention().judgements(record, {})
     model = ScriptedModel(replies={"Who owns the mine?": "abstention"}, default="statement")
-    (found,) = asyncio.run(LLMJudge(model=model).judge([asked_for], Caller()))
+    (found,) = asyncio.run(LLMJudge(model=model).judge([wanted_for], Caller()))
     assert isinstance(found, Verdict)
     assert found.label == "abstention"
     assert Faithfulness().texts(record) == [("The same.", f"And the quarry?\nWhat was said before:\n{said}")]

@@ -54,12 +54,12 @@ def test_calls_are_announced_before_they_are_made_and_minutes_after_the_first(
         _, spending = judge_run(run, judge, metrics, lambda: iter(records), Judging(on_forecast=said.append))  # type: ignore[arg-type]
         return said, spending.calls
 
-    said, asked = announced("first")
+    said, wanted = announced("first")
     # 8 answers of two sentences, with two claims assumed for each; the first is measured, and it is said once
     assert [one[:2] for one in said] == [(8, 32)]
     assert said[0].sentence.startswith("judging: about 40 calls (8 to split texts into claims, about 32 for")
     assert said[0].minutes is not None
-    assert asked == 8 + 2 * 8
+    assert wanted == 8 + 2 * 8
     again, _ = announced("second")
     assert again[0][:2] == (8, 32)
     assert again[0].minutes is not None  # the pace is that of the first run

@@ -11,14 +11,16 @@ from fathoms.judges.journal import NAME, VerdictJournal
 from fathoms.runs.journal import journal_line
 from fathoms.types import Claim, Judgement, Verdict
 
-ASKED = [Judgement(claim=f"claim {n}", context="as it says", premise='a "quoted" source') for n in range(3)]
+JUDGEMENTS = [
+    Judgement(claim=f"claim {n}", context="as it says", premise='a "quoted" source') for n in range(3)
+]
 
 
-def verdict_on(asked: Judgement) -> Verdict:
+def verdict_on(judgement: Judgement) -> Verdict:
     return Verdict(
-        claim=asked.claim,
-        premise=asked.premise,
-        context=asked.context,
+        claim=judgement.claim,
+        premise=judgement.premise,
+        context=judgement.context,
         label="supported",
         p=0.75,
         cost=0.25,
@@ -29,7 +31,9 @@ def verdict_on(asked: Judgement) -> Verdict:
 def folder(tmp_path: Path) -> Path:
     async def write() -> None:
         journal = VerdictJournal(tmp_path)
-        await asyncio.gather(*(journal.put(f"{n:032x}", verdict_on(asked)) for n, asked in enumerate(ASKED)))
+        await asyncio.gather(
+            *(journal.put(f"{n:032x}", verdict_on(wanted)) for n, wanted in enumerate(JUDGEMENTS))
+        )
         await journal.put("f" * 32, (Claim(text="the door is green", sentence=0),), cost=0.5)
         await journal.finish()
 
@@ -39,14 +43,14 @@ def folder(tmp_path: Path) -> Path:
 
 def found(folder: Path) -> list[Verdict | None]:
     journal = VerdictJournal(folder)
-    return [journal.verdict(f"{n:032x}", asked) for n, asked in enumerate(ASKED)]
+    return [journal.verdict(f"{n:032x}", wanted) for n, wanted in enumerate(JUDGEMENTS)]
 
 
 def test_verdicts_and_claims_are_read_as_they_were_written(folder: Path) -> None:
-    assert found(folder) == [verdict_on(asked) for asked in ASKED]
+    assert found(folder) == [verdict_on(wanted) for wanted in JUDGEMENTS]
     journal = VerdictJournal(folder)
     assert journal.claims("f" * 32) == (Claim(text="the door is green", sentence=0),)
-    assert journal.verdict("0" * 31 + "9", ASKED[0]) is None
+    assert journal.verdict("0" * 31 + "9", JUDGEMENTS[0]) is None
     assert len(journal) == 4
 
 
@@ -54,7 +58,7 @@ def test_verdicts_and_claims_are_read_as_they_were_written(folder: Path) -> None
 def test_a_torn_last_line_costs_that_line_only(folder: Path, cut: int) -> None:
     path = folder / NAME
     path.write_bytes(path.read_bytes()[:-cut])
-    assert found(folder) == [verdict_on(asked) for asked in ASKED]
+    assert found(folder) == [verdict_on(wanted) for wanted in JUDGEMENTS]
     assert (VerdictJournal(folder).claims("f" * 32) is None) == (cut > 1)
     assert VerdictJournal(folder).damaged == 0  # its writer was killed
 
@@ -63,7 +67,7 @@ def test_a_changed_byte_costs_that_line_only(folder: Path) -> None:
     path = folder / NAME
     first, *rest = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([first.replace(b"supported", b"supporteX"), *rest]))
-    assert found(folder) == [None, verdict_on(ASKED[1]), verdict_on(ASKED[2])]
+    assert found(folder) == [None, verdict_on(JUDGEMENTS[1]), verdict_on(JUDGEMENTS[2])]
     assert VerdictJournal(folder).damaged == 1
 
 
@@ -81,7 +85,7 @@ def test_results_that_are_none_are_left_out_and_counted(folder: Path) -> None:
     lists = [{}, {"claims": 3}, {"claims": [{"text": 1}]}, {"claims": [], "cost": "much"}]
     lines += [journal_line({"key": f"{n:031x}c", "result": result}) for n, result in enumerate(lists)]
     (folder / NAME).write_bytes((folder / NAME).read_bytes() + b"".join(lines))
-    assert found(folder) == [None] * len(ASKED)
+    assert found(folder) == [None] * len(JUDGEMENTS)
     journal = VerdictJournal(folder)
     assert [journal.claims(f"{n:031x}c") for n in range(len(lists))] == [None] * len(lists)
     assert journal.claims("f" * 32) is not None

@@ -105,8 +105,10 @@ def test_a_fact_checker_has_one_label_for_support_and_may_read_one_text(classifi
 
 
 def test_a_cross_encoder_says_which_of_its_verdicts_rest_on_a_part_of_the_premise(classifier: Path) -> None:
-    asked = [Judgement(claim="It is tall.", premise=words) for words in ("tall " * 8, "tall " * 30)]
-    found = asyncio.run(NLIJudge(model=str(classifier), device="cpu", max_tokens=20).judge(asked, Caller()))
+    judgements = [Judgement(claim="It is tall.", premise=words) for words in ("tall " * 8, "tall " * 30)]
+    found = asyncio.run(
+        NLIJudge(model=str(classifier), device="cpu", max_tokens=20).judge(judgements, Caller())
+    )
     assert [verdict.why for verdict in found if isinstance(verdict, Verdict)] == [
         None,
         "premise and claim were cut to 20 tokens",

@@ -18,15 +18,15 @@ from fathoms.models.caller import Caller
 from fathoms.models.chat.forms import read_choice
 from fathoms.types import Judgement, Rubric, Verdict
 
-ASKED = "How many stages does it have?"
+TEXT = "How many stages does it have?"
 
 
 def judgement(answer: str, rubric: Rubric = "grade") -> Judgement:
-    return Judgement(claim=answer, premise="It has six stages.", context=ASKED, rubric=rubric)
+    return Judgement(claim=answer, premise="It has six stages.", context=TEXT, rubric=rubric)
 
 
-def verdict(judge: Judge, asked: Judgement) -> Verdict:
-    (found,) = asyncio.run(judge.judge([asked], Caller()))
+def verdict(judge: Judge, one_judgement: Judgement) -> Verdict:
+    (found,) = asyncio.run(judge.judge([one_judgement], Caller()))
     assert isinstance(found, Verdict)
     return found
 
@@ -44,7 +44,7 @@ def test_a_model_grades_with_the_question_and_both_answers_in_its_prompt() -> No
     assert verdict(judge, judgement("The framework has 6 stages.")).label == "9"
     assert verdict(judge, judgement("It has two.")).label == "0"
     text = judge._messages(judgement("Six {premise}."), "It has six stages.")[0].text
-    assert [part in text for part in (ASKED, "It has six stages.", "Six {premise}.")] == [True] * 3
+    assert [part in text for part in (TEXT, "It has six stages.", "Six {premise}.")] == [True] * 3
 
 
 def test_the_binary_rubric_is_yes_or_no_whatever_the_labels_of_claims_are() -> None:
@@ -83,8 +83,8 @@ SOURCE = "The tower is old. It has six stages. It is red."
 
 def listed(reply: str, rubric: Rubric, **more: int) -> Verdict:
     judge = LLMJudge(model=ScriptedModel(default=reply))
-    asked = Judgement(claim=ASKED, premise=SOURCE, rubric=rubric, **more)
-    return verdict(judge, asked)
+    one_judgement = Judgement(claim=TEXT, premise=SOURCE, rubric=rubric, **more)
+    return verdict(judge, one_judgement)
 
 
 @pytest.mark.parametrize(
@@ -106,10 +106,10 @@ def test_relevant_sentences_are_read_by_their_numbers(reply: str, relevant: tupl
 
 
 def test_the_sentences_of_a_source_are_numbered_and_a_cut_source_says_how_many_were_shown() -> None:
-    asked = Judgement(claim=ASKED, premise=SOURCE * 3, rubric="relevant-sentences")
+    one_judgement = Judgement(claim=TEXT, premise=SOURCE * 3, rubric="relevant-sentences")
     judge = LLMJudge(model=ScriptedModel(default='{"sentences": [2]}', context_window=120, max_tokens=8))
-    assert "2. It has six stages.\n3." in judge._messages(asked, SOURCE)[0].text
-    found = verdict(judge, asked)
+    assert "2. It has six stages.\n3." in judge._messages(one_judgement, SOURCE)[0].text
+    found = verdict(judge, one_judgement)
     assert found.shown is not None
     assert 1 < found.shown < 9
     assert "cut" in str(found.why)
@@ -133,16 +133,16 @@ def test_a_kept_verdict_on_sentences_and_questions_is_found_again(tmp_path) -> N
     model = ScriptedModel(
         replies={"numbered": '{"sentences": [2]}'}, default='{"noncommittal": false, "questions": ["How?"]}'
     )
-    asked = [
-        Judgement(claim=ASKED, premise=SOURCE, rubric="relevant-sentences"),
+    judgements = [
+        Judgement(claim=TEXT, premise=SOURCE, rubric="relevant-sentences"),
         Judgement(claim="It has six stages.", rubric="questions"),
     ]
     found = []
     for _ in range(2):
         spending, judged = Spending(), Judged()
         bench = Bench(LLMJudge(model=model), open_journal(tmp_path), Caller(), spending)
-        asyncio.run(bench.ask(asked, judged))
-        found.append((spending.calls, [judged.verdicts[one] for one in asked]))
+        asyncio.run(bench.ask(judgements, judged))
+        found.append((spending.calls, [judged.verdicts[one] for one in judgements]))
     assert [count for count, _ in found] == [2, 0]
     assert found[0][1] == found[1][1]
     assert (found[1][1][0].relevant, found[1][1][1].questions) == ((2,), ("How?",))

@@ -25,7 +25,7 @@ from tests.support.project import Project
 from tests.support.strict_server import CHAT, MODEL, by_patterns, refused, strict_server
 
 PREMISE = "The tower is 41.5 m tall. It was built in 1901."
-ASKED = [
+WANTED = [
     *[
         ({"claims_a_call": a_call}, "support", word, label)
         for word, label in (("yes", "supported"), ("no", "unsupported"))
@@ -50,10 +50,10 @@ ASKED = [
 ]
 
 
-def ask(judge: LLMJudge, asked: list[Judgement]) -> dict[Judgement, Verdict]:
+def ask(judge: LLMJudge, judgements: list[Judgement]) -> dict[Judgement, Verdict]:
     """The verdicts of a judge by the way of all verdicts, in a journal that lasts as long as the call."""
     with TemporaryDirectory() as folder:
-        return agreement.ask(judge, asked, Path(folder))[0].verdicts
+        return agreement.ask(judge, judgements, Path(folder))[0].verdicts
 
 
 def model(address: str) -> dict[str, Any]:
@@ -73,21 +73,21 @@ def graded(prompt: str) -> str:
 def test_passages_are_graded_together_as_alone(a_call: int, calls: int) -> None:
     with strict_server(graded) as server:
         judge = LLMJudge.model_validate({"model": model(server.address), "passages_a_call": a_call})
-        asked = [Judgement("How tall is it?", passage, rubric="relevance") for passage in GRADES]
-        found = ask(judge, asked)
-        assert [found[one].label for one in asked] == list(GRADES.values())
+        judgements = [Judgement("How tall is it?", passage, rubric="relevance") for passage in GRADES]
+        found = ask(judge, judgements)
+        assert [found[one].label for one in judgements] == list(GRADES.values())
         assert len(server.bodies(CHAT)) == calls
 
 
 def test_passages_that_do_not_fit_together_are_graded_in_halves() -> None:
     replies = {"aaa": '{"1": "3"}', "bbb": '{"1": "0"}'}
     model = ScriptedModel(replies=replies, context_window=900, max_tokens=100)
-    asked = [Judgement("How tall?", f"{letter * 3} " * 400, rubric="relevance") for letter in "ab"]
+    judgements = [Judgement("How tall?", f"{letter * 3} " * 400, rubric="relevance") for letter in "ab"]
     judge = LLMJudge(model=model)
     assert judge.together("relevance") == 10
     assert LLMJudge(model=model.model_copy(update={"max_tokens": 20})).together("relevance") == 2
-    found = ask(judge, asked)
-    assert [(found[one].label, found[one].why) for one in asked] == [("3", None), ("0", None)]
+    found = ask(judge, judgements)
+    assert [(found[one].label, found[one].why) for one in judgements] == [("3", None), ("0", None)]
     longer = Judgement("How tall?", "aaa " * 2000, rubric="relevance")
     assert "was cut" in str(ask(judge, [longer])[longer].why)
 
@@ -96,9 +96,9 @@ def test_passages_that_do_not_fit_together_are_graded_in_halves() -> None:
 def test_statements_are_checked_together_as_alone(options: dict[str, int], calls: int) -> None:
     with strict_server(lambda prompt: "partial") as server:
         judge = LLMJudge.model_validate({"model": model(server.address), **options})
-        asked = [Judgement(fact, PREMISE, rubric="extent") for fact in ("It is tall.", "It is old.")]
-        found = ask(judge, asked)
-        assert [found[one].label for one in asked] == ["partial"] * 2
+        judgements = [Judgement(fact, PREMISE, rubric="extent") for fact in ("It is tall.", "It is old.")]
+        found = ask(judge, judgements)
+        assert [found[one].label for one in judgements] == ["partial"] * 2
         assert len(server.bodies(CHAT)) == calls
 
 
@@ -119,20 +119,22 @@ def test_statements_are_checked_together_as_alone(options: dict[str, int], calls
 )
 def test_replies_in_other_forms_are_read_by_number_or_not_at_all(reply: str, labels: list[str]) -> None:
     judge = LLMJudge.model_validate({"model": {"kind": "scripted", "default": reply}})
-    asked = [Judgement("How tall?", passage, rubric="relevance") for passage in ("one", "two")][: len(labels)]
-    found = ask(judge, asked)
-    assert [found[one].label for one in asked] == labels
+    judgement = [Judgement("How tall?", passage, rubric="relevance") for passage in ("one", "two")][
+        : len(labels)
+    ]
+    found = ask(judge, judgement)
+    assert [found[one].label for one in judgement] == labels
 
 
-@pytest.mark.parametrize(("options", "rubric", "word", "label"), ASKED)
+@pytest.mark.parametrize(("options", "rubric", "word", "label"), WANTED)
 def test_a_judge_reads_what_it_asks_for(options: Any, rubric: Any, word: str, label: str) -> None:
     with strict_server(lambda prompt: word) as server:
         judge = LLMJudge.model_validate({"model": model(server.address), **options})
-        asked = [
+        judgements = [
             Judgement(claim, PREMISE, "How tall is it?", rubric=rubric, wanted=1)
             for claim in ("It is 41.5 m tall.", "It is old.")
         ]
-        found = asyncio.run(judge.judge(asked, Caller()))
+        found = asyncio.run(judge.judge(judgements, Caller()))
         assert [one.label for one in found if isinstance(one, Verdict)] == [label] * 2
         assert len(server.bodies(CHAT)) == (1 if options.get("claims_a_call", 1) != 1 else 2)
 

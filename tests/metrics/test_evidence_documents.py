@@ -80,8 +80,8 @@ def test_each_stage_by_hand() -> None:
 
 def test_documents_that_were_each_asked() -> None:
     """Of four that were asked, one says nothing, one failed, and one is no evidence."""
-    asked = {"a.pdf": {}, "b.pdf": {"nothing": True}, "x.pdf": {}}
-    parts = [Part(prompt=prompt("text"), reply=Reply(text="1"), document=n, **m) for n, m in asked.items()]
+    fields = {"a.pdf": {}, "b.pdf": {"nothing": True}, "x.pdf": {}}
+    parts = [Part(prompt=prompt("text"), reply=Reply(text="1"), document=n, **m) for n, m in fields.items()]
     failed = Failure(kind="ModelError", message="down")
     parts.append(Part(prompt=prompt("text"), reply=Reply(text=""), document="c.pdf", error=failed))
     hits = tuple(hit(name, rank) for rank, name in enumerate(["a.pdf", "b.pdf", "x.pdf", "c.pdf"], start=1))

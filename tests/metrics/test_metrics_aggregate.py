@@ -182,8 +182,8 @@ def test_a_mean_over_nothing_is_none() -> None:
 def test_a_figure_says_how_it_was_made() -> None:
     records = [said(A1, RIGHT)]
     summary = summarise(records, score(records, Scoring()))
-    made = {name: (figures.match, figures.hyphens) for name, figures in summary.items()}
-    assert made == {
+    result = {name: (figures.match, figures.hyphens) for name, figures in summary.items()}
+    assert result == {
         "paper-by-words": ("substring", "both"),
         "fathoms": ("word", "both"),
     }

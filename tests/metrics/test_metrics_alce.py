@@ -48,17 +48,17 @@ def judged(
     """The verdicts that the metrics ask for, round by round, a few of them changed or (`None`) missing."""
     verdicts: dict[Judgement, Verdict] = {}
 
-    def ask(asked: Judgement) -> None:
-        pair = asked.claim, asked.premise or str(asked.image)
+    def ask(judgement: Judgement) -> None:
+        pair = judgement.claim, judgement.premise or str(judgement.image)
         if label := (changed or {}).get(pair, "supported" if pair in entailed else "unsupported"):
-            verdicts[asked] = Verdict(claim=asked.claim, premise=asked.premise, label=label)
+            verdicts[judgement] = Verdict(claim=judgement.claim, premise=judgement.premise, label=label)
 
     for metric in named(["alce"]):
-        for asked in metric.judgements(one, {}):  # type: ignore[attr-defined]
-            ask(asked)
+        for judgement in metric.judgements(one, {}):  # type: ignore[attr-defined]
+            ask(judgement)
         for _ in range(2 if isinstance(metric, CitationMetric) else 0):
-            for asked in metric.further(one, {}, verdicts):  # type: ignore[attr-defined]
-                ask(asked)
+            for judgement in metric.further(one, {}, verdicts):  # type: ignore[attr-defined]
+                ask(judgement)
     return verdicts
 
 
@@ -114,10 +114,16 @@ def test_citations_are_asked_about_only_where_all_sources_together_entail_the_se
     of = record("It is red [1][2][3].")
     claim = "It is red."
     joint, others = "one\ntwo\nthree", ["two\nthree", "one\ntwo"]
-    asked = judged(of)
-    assert [one.premise for one in asked if one.claim == claim] == [joint]
-    asked = judged(of, {(claim, joint), (claim, "two")})
-    assert [one.premise for one in asked if one.claim == claim] == [joint, "one", "two", "three", *others]
+    one_judged = judged(of)
+    assert [one.premise for one in one_judged if one.claim == claim] == [joint]
+    one_judged = judged(of, {(claim, joint), (claim, "two")})
+    assert [one.premise for one in one_judged if one.claim == claim] == [
+        joint,
+        "one",
+        "two",
+        "three",
+        *others,
+    ]
 
 
 def test_what_was_not_judged_is_counted_and_left_out() -> None:
@@ -181,8 +187,8 @@ def test_post_hoc_citations_name_the_nearest_text_and_are_marked(kind: str) -> N
     assert (plain.of(Facts(one, RecordScore())).why, metric.lacks(one)) == ({"lacks": "citations"}, None)
     assert metric.name == f"{kind}-post-hoc"
     # what is written stays, the second sentence is like hit 3, and the last is like none
-    asked = [(found.claim, found.premise) for found in metric.judgements(cited, {})]  # type: ignore[attr-defined]
-    assert asked == [("Two of three are old.", "one"), ("Three is a lift.", "three")]
+    wanted = [(found.claim, found.premise) for found in metric.judgements(cited, {})]  # type: ignore[attr-defined]
+    assert wanted == [("Two of three are old.", "one"), ("Three is a lift.", "three")]
     verdicts = {
         found: Verdict(claim=found.claim, premise=found.premise, label="supported")
         for found in metric.judgements(cited, {})  # type: ignore[attr-defined]

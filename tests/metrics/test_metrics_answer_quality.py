@@ -41,9 +41,9 @@ def record(answer: str | None, id: str = "q", **more: object) -> Record:
 
 
 def verdict(one: Record, reply: object) -> Verdict:
-    asked = graded_answer(one)
+    graded = graded_answer(one)
     found = read_grades(reply) or {"label": "unparsed"}
-    return Verdict(claim=asked.claim, premise=asked.premise, **found)
+    return Verdict(claim=graded.claim, premise=graded.premise, **found)
 
 
 def means(judged: list[tuple[Record, object]], family: str) -> list[float | None]:
@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_counted_and_never_0() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "more", "asked"),
+    ("answer", "more", "wanted"),
     [
         ("Tall.", {}, 1),
         ("<think>Hm [3].</think>\n\nTall.", {}, 1),
@@ -98,31 +98,31 @@ def test_what_cannot_be_read_is_counted_and_never_0() -> None:
         (None, {"released": {"mmdocrag.fluency": 4}}, 1),
     ],
 )
-def test_what_is_judged(answer: str | None, more: dict[str, object], asked: int) -> None:
+def test_what_is_judged(answer: str | None, more: dict[str, object], wanted: int) -> None:
     one = record(answer, **more)
     (metric,) = named(["mmdocrag.answer-quality"])
     lacking = metric.lacks(one)
     found = [] if lacking else metric.judgements(one, {})  # type: ignore[attr-defined]
-    assert len(found) == asked
+    assert len(found) == wanted
     assert all("think" not in each.claim for each in found)
-    if not asked:
+    if not wanted:
         assert metric.of(Facts(one, RecordScore())).value == 0
 
 
 def test_a_model_grades_and_its_reply_is_kept(tmp_path: Path) -> None:
     grades = '{"Fluency": 5, "Citation Quality": 4, "Text-Image Coherence": 3, "Reasoning Logic": "4"'
     reply = f'Here: {grades}, " Factuality": 2'
-    asked = graded_answer(record("Tall [1]."))
+    graded = graded_answer(record("Tall [1]."))
     found = []
     for _ in range(2):
         spending, judged = Spending(), Judged()
         judge = LLMJudge(model=ScriptedModel(default=reply))
         bench = Bench(judge, open_journal(tmp_path), Caller(), spending)
-        asyncio.run(bench.ask([asked], judged))
-        found.append((spending.calls, judged.verdicts[asked].grades))
+        asyncio.run(bench.ask([graded], judged))
+        found.append((spending.calls, judged.verdicts[graded].grades))
     assert found[0] == (1, {**dict(zip(GRADES, (5, 4, 3, 4), strict=False)), " Factuality": 2})
     assert found[1] == (0, found[0][1])
-    text = judge._messages(asked, asked.premise)[0].text
+    text = judge._messages(graded, graded.premise)[0].text
     assert "In short: 41 m\n\nIt is 41 m tall [1]." in text
     assert '{"Fluency": N' in text
 
@@ -146,8 +146,8 @@ def test_the_scripted_judge_grades() -> None:
     judge = ScriptedJudge(labels_by={"wide": "5 4 3 2 1"})
 
     def grades(answer: str) -> list[float]:
-        asked = Judgement(claim=answer, premise="tall", rubric="quality")
-        (found,) = asyncio.run(judge.judge([asked], Caller()))
+        judgement = Judgement(claim=answer, premise="tall", rubric="quality")
+        (found,) = asyncio.run(judge.judge([judgement], Caller()))
         assert isinstance(found, Verdict)
         return list((found.grades or {}).values())
 

@@ -71,10 +71,10 @@ def score(
     """The score by all verdicts that a metric asks for, a few of them changed or (`None`) missing."""
     labels: dict[tuple[str, str], str | None] = {**LABELS, **(changed or {})}
     verdicts = {}
-    for asked in judgements_of(metric, one):
-        key = asked.claim, asked.premise if asked.rubric == "support" else asked.rubric
+    for wanted in judgements_of(metric, one):
+        key = wanted.claim, wanted.premise if wanted.rubric == "support" else wanted.rubric
         if label := labels.get(key, "unsupported"):
-            verdicts[asked] = Verdict(claim=asked.claim, premise=asked.premise, label=label)
+            verdicts[wanted] = Verdict(claim=wanted.claim, premise=wanted.premise, label=label)
     return metric.of(Facts(one, RecordScore(abstained=abstained), verdicts=verdicts))
 
 
@@ -109,12 +109,12 @@ def test_all_six_by_hand() -> None:
 
 def test_each_citation_is_judged_alone_and_what_is_certain_is_not_asked() -> None:
     support, of_all, coverage, *_ = named(["argue"])
-    asked = judgements_of(support, record(ANSWER))
-    assert [(one.claim, one.premise) for one in asked if one.rubric == "support"] == [
+    wanted = judgements_of(support, record(ANSWER))
+    assert [(one.claim, one.premise) for one in wanted if one.rubric == "support"] == [
         *(("The tower is old.", "one"), ("The tower is old.", "two")),
         *(("It has a lift.", "two"), ("It has a lift.", "three"), ("It is not known who built it.", "two")),
     ]
-    citing = [one for one in asked if one.rubric == "citing"]
+    citing = [one for one in wanted if one.rubric == "citing"]
     assert [one.claim for one in citing] == ["It is red.", "This is a report.", "It has stood for long."]
     assert citing[0].premise == "The tower is old.\nIt has a lift."
     assert {one.rubric for one in judgements_of(of_all, record(ANSWER))} == {"support"}

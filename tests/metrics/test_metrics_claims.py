@@ -31,9 +31,11 @@ HITS = (
 
 
 def record(answer: str = ANSWER, **question: object) -> Record:
-    asked = Question.model_validate({"id": "q", "text": "How tall is it?", "category": "A", **question})
+    one_question = Question.model_validate(
+        {"id": "q", "text": "How tall is it?", "category": "A", **question}
+    )
     return Record(
-        question=asked, answer=Reply(text=answer), hits=HITS, citations=parse_citations(answer, HITS)
+        question=one_question, answer=Reply(text=answer), hits=HITS, citations=parse_citations(answer, HITS)
     )
 
 
@@ -87,10 +89,10 @@ def test_a_matrix_knows_what_follows_from_the_verdicts_that_are_there() -> None:
     grid = Grid(claims, (Premise("one", None, "hit 1"), Premise("two", None, "hit 2")))
     assert grid.judgements[0] == grid.judgements[2]  # judged once, counted twice
     labels = ("entailment", None, "unparsed", "contradiction")
-    asked = [judgement for row in grid.judgements[:2] for judgement in row]
+    judgements = [judgement for row in grid.judgements[:2] for judgement in row]
     verdicts = {
         judgement: Verdict(claim=judgement.claim, premise=judgement.premise, label=label)
-        for judgement, label in zip(asked, labels, strict=True)
+        for judgement, label in zip(judgements, labels, strict=True)
         if label
     }
     matrix = grid.judged(verdicts)

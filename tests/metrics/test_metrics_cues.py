@@ -267,8 +267,8 @@ def test_an_option_of_cues_alone_names_the_kind() -> None:
 
 
 def test_a_refusal_in_words_is_neither_abstention_nor_hallucination() -> None:
-    asked = Question(id="q", text="?", category="A", answers=(("x",),))
-    record = Record(question=asked, answer=Reply(text=REFUSED[0]))
+    question = Question(id="q", text="?", category="A", answers=(("x",),))
+    record = Record(question=question, answer=Reply(text=REFUSED[0]))
     row = score([record], Scoring(abstention=Cues())).rows[0]["fathoms"]
     assert (row.abstention, row.abstained, row.hallucination) == ("refusal", None, 0)
     assert row.why is not None

@@ -24,9 +24,9 @@ def record(name: str, category: str, gold: list[int], hits: list[tuple[int, int]
         for rank, (page, length) in enumerate(hits, start=1)
     )
     evidence = tuple(Evidence(document="a.pdf", page=page) for page in gold)
-    asked = Question(id=name, text=name, category=category, evidence=evidence)
+    question = Question(id=name, text=name, category=category, evidence=evidence)
     prompt = Prompt(messages=(Message(role="user", text="y" * 200),), tokens=tokens) if tokens else None
-    return Record(question=asked, hits=found, prompt=prompt)
+    return Record(question=question, hits=found, prompt=prompt)
 
 
 RECORDS = [
@@ -68,14 +68,14 @@ def test_the_tokens_of_the_prompts_decide_where_there_are_any() -> None:
 
 def test_what_another_process_collected_is_added() -> None:
     here, there, alone = (
-        Curves(asked := NumberedQuestions()),
+        Curves(wanted := NumberedQuestions()),
         Curves(NumberedQuestions()),
         Curves(NumberedQuestions()),
     )
     here.add(RECORDS[0])
     for each in RECORDS[1:]:
         there.add(each)
-    numbers = [asked.number(each.question) for each in RECORDS[1:]]
+    numbers = [wanted.number(each.question) for each in RECORDS[1:]]
     here.extend(json.loads(json.dumps(there.state())), numbers)
     for each in RECORDS:
         alone.add(each)

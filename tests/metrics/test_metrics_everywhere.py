@@ -90,7 +90,7 @@ def test_it_is_shown_with_an_answer_and_in_the_junit_file(scored: Project) -> No
 def test_a_run_from_elsewhere_runs_none_of_its_code(scored: Project) -> None:
     run = scored.runs()[0]
     manifest = json.loads((run / "manifest.json").read_text())
-    kept = (run / "manifest.json").read_bytes()
+    content = (run / "manifest.json").read_bytes()
     try:
         (run / "manifest.json").write_text(json.dumps({**manifest, "signature": "0" * 64}))
         refused = scored.fathoms("score", "one")
@@ -98,4 +98,4 @@ def test_a_run_from_elsewhere_runs_none_of_its_code(scored: Project) -> None:
         assert "imports and runs own_metric:brevity" in refused.stderr
         assert scored.fathoms("score", "one", "--trust").returncode == 0
     finally:
-        Path(run / "manifest.json").write_bytes(kept)
+        Path(run / "manifest.json").write_bytes(content)

@@ -17,7 +17,7 @@ from fathoms.types import Chunk, Evidence, Failure, Hit, Question, Record, Reply
 
 # Two hops: the first on page 1 or 2 of a.pdf, the second on page 5.
 HOPS = ((1, 1), (2, 1), (5, 2))
-ASKED = Question(
+QUESTION = Question(
     id="q",
     text="?",
     category="A",
@@ -26,32 +26,36 @@ ASKED = Question(
 )
 
 
-def record(*pages: int, asked: Question = ASKED, **changes: Any) -> Record:
+def record(*pages: int, of: Question = QUESTION, **changes: Any) -> Record:
     hits = [
         Hit(chunk=Chunk(id=str(page), document="a.pdf", pages=(page,), text="x"), score=1, rank=rank)
         for rank, page in enumerate(pages, 1)
     ]
-    return Record(**{"question": asked, "hits": tuple(hits), "answer": Reply(text="blue"), **changes})
+    return Record(**{"question": of, "hits": tuple(hits), "answer": Reply(text="blue"), **changes})
 
 
 def facts(
-    made: Record, correctness: float | None = 1.0, abstained: bool | None = False, **more: Any
+    one_record: Record, correctness: float | None = 1.0, abstained: bool | None = False, **more: Any
 ) -> Facts:
     label = None if abstained is None else "abstention" if abstained else "statement"
-    return Facts(made, RecordScore(correctness=correctness, abstained=abstained, abstention=label), **more)
+    return Facts(
+        one_record, RecordScore(correctness=correctness, abstained=abstained, abstention=label), **more
+    )
 
 
 def test_a_hit_has_a_gold_page_of_every_hop() -> None:
     found = {pages: cell_of(facts(record(*pages))).retrieval for pages in ((1, 5), (2, 5, 9), (1, 2), (5,))}
     assert list(found.values()) == ["hit", "hit", "miss", "miss"]
     assert cell_of(facts(record(hits=None))).retrieval == "not known"
-    nowhere = ASKED.model_copy(update={"evidence": (*ASKED.evidence, Evidence(document="a.pdf", step=3))})
-    assert cell_of(facts(record(1, 5, asked=nowhere))).retrieval == "hit"  # the third hop is passed over
-    whole = ASKED.model_copy(update={"evidence": (Evidence(document="b.pdf"),)})
-    assert cell_of(facts(record(1, asked=whole))).retrieval == "miss"  # judged by its documents
-    assert cell_of(facts(record(1, asked=ASKED.model_copy(update={"evidence": ()})))).retrieval == "not known"
-    none = ASKED.model_copy(update={"answerable": False})
-    assert cell_of(facts(record(1, 5, asked=none))).retrieval == "unanswerable"
+    nowhere = QUESTION.model_copy(
+        update={"evidence": (*QUESTION.evidence, Evidence(document="a.pdf", step=3))}
+    )
+    assert cell_of(facts(record(1, 5, of=nowhere))).retrieval == "hit"  # the third hop is passed over
+    whole = QUESTION.model_copy(update={"evidence": (Evidence(document="b.pdf"),)})
+    assert cell_of(facts(record(1, of=whole))).retrieval == "miss"  # judged by its documents
+    assert cell_of(facts(record(1, of=QUESTION.model_copy(update={"evidence": ()})))).retrieval == "not known"
+    none = QUESTION.model_copy(update={"answerable": False})
+    assert cell_of(facts(record(1, 5, of=none))).retrieval == "unanswerable"
 
 
 @pytest.mark.parametrize(
@@ -66,13 +70,15 @@ def test_a_hit_has_a_gold_page_of_every_hop() -> None:
     ],
 )
 def test_the_grade_of_a_judge_comes_first(grade: str, kind: str) -> None:
-    made = record(1, 5)
-    (asked,) = CorrectnessJudged().judgements(made, {})
-    verdict = Verdict(claim=asked.claim, premise=asked.premise, label=grade)
-    assert cell_of(facts(made, 0.0, verdicts={asked: verdict})) == Cell("hit", "answered", kind, "judge")
-    failed = facts(made, 1.0, failures={asked: Failure(kind="Timeout", message="late")})
+    one_record = record(1, 5)
+    (wanted,) = CorrectnessJudged().judgements(one_record, {})
+    verdict = Verdict(claim=wanted.claim, premise=wanted.premise, label=grade)
+    assert cell_of(facts(one_record, 0.0, verdicts={wanted: verdict})) == Cell(
+        "hit", "answered", kind, "judge"
+    )
+    failed = facts(one_record, 1.0, failures={wanted: Failure(kind="Timeout", message="late")})
     assert cell_of(failed)[2:] == ("not graded", "judge")
-    unparsed = facts(made, 1.0, verdicts={asked: verdict.model_copy(update={"label": "unparsed"})})
+    unparsed = facts(one_record, 1.0, verdicts={wanted: verdict.model_copy(update={"label": "unparsed"})})
     assert cell_of(unparsed)[2:] == ("not graded", "judge")
 
 
@@ -86,9 +92,9 @@ def test_what_is_neither_an_answer_nor_an_abstention_has_a_cell_of_its_own() -> 
     assert cell_of(facts(failed, 0.0, None)) == Cell("hit", "failed", "not graded", "nothing")
     refused = Facts(record(1), RecordScore(correctness=0.0, abstention="refusal"))
     assert cell_of(refused) == Cell("miss", "refused", "not graded", "nothing")
-    asked = judgement("?", "blue")
-    hedged = Verdict(claim=asked.claim, premise="", label="hedged")
-    assert cell_of(facts(record(1, 5), verdicts={asked: hedged})).answer == "hedged"
+    wanted = judgement("?", "blue")
+    hedged = Verdict(claim=wanted.claim, premise="", label="hedged")
+    assert cell_of(facts(record(1, 5), verdicts={wanted: hedged})).answer == "hedged"
     assert cell_of(facts(record(1, 5), 1.0, None)).answer == "not labelled"
     (metric,) = named(["accuracy-on-hits"])
     assert metric.of(facts(record(1, 5, answer=None), None, None)).why == {"lacks": "an answer"}
@@ -98,7 +104,7 @@ def test_the_rates_by_hand() -> None:
     """Hits: 2 right, 1 half right, 1 abstained, 1 failed. Misses: 1 wrong, 2 abstained, 1 refused."""
     refused = RecordScore(correctness=0.0, abstention="refusal")
     late = Failure(kind="Timeout", message="late")
-    made = [
+    result = [
         *(facts(record(1, 5), recall) for recall in (1.0, 1.0, 0.5)),
         facts(record(1, 5), 0.0, True),
         facts(record(1, 5, answer=None, error=late), 0.0, None),
@@ -109,8 +115,8 @@ def test_the_rates_by_hand() -> None:
     found = {}
     for metric in named(["evidence"]):
         pool = Pool(metric)
-        for number, one in enumerate(made):
-            pool.add(ASKED.model_copy(update={"id": str(number)}), metric.of(one))
+        for number, one in enumerate(result):
+            pool.add(QUESTION.model_copy(update={"id": str(number)}), metric.of(one))
         found[metric.name] = pool.figures().plain()
     rates = {name: (figures["overall"]["value"], figures["overall"]["n"]) for name, figures in found.items()}
     assert rates == {
@@ -130,10 +136,10 @@ def test_the_rates_by_hand() -> None:
 
 def test_texts_without_a_place_are_neither_hits_nor_misses() -> None:
     nowhere = Hit(chunk=Chunk(id="n", document="", pages=(), text="x"), score=1, rank=9)
-    whole = ASKED.model_copy(update={"evidence": (Evidence(document="b.pdf"),)})
-    for asked in (ASKED, whole):
-        made = facts(record(asked=asked, hits=(nowhere,)))
-        assert cell_of(made).retrieval == "not known"
-        assert all(metric.score(made).value is None for metric in named(["evidence"]))
+    whole = QUESTION.model_copy(update={"evidence": (Evidence(document="b.pdf"),)})
+    for wanted in (QUESTION, whole):
+        result = facts(record(of=wanted, hits=(nowhere,)))
+        assert cell_of(result).retrieval == "not known"
+        assert all(metric.score(result).value is None for metric in named(["evidence"]))
     placed = record(1, 5)
     assert cell_of(facts(placed.model_copy(update={"hits": (*placed.hits, nowhere)}))).retrieval == "hit"

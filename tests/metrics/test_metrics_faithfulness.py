@@ -23,13 +23,13 @@ from tests.support.fault_server.server import ScriptedServer
 
 METRIC = Faithfulness()
 SAID = "The door is green."
-ASKED = ("The door is green.", "What is the door like?")
+TEXTS = ("The door is green.", "What is the door like?")
 CLAIM = Claim(text=SAID, context=SAID, sentence=0)
 
 
 def record(*chunks: Chunk) -> Record:
     hits = tuple(Hit(chunk=chunk, score=1.0, rank=rank) for rank, chunk in enumerate(chunks, 1))
-    question = Question(id="q", text=ASKED[1], category="A", answers=((SAID,),))
+    question = Question(id="q", text=TEXTS[1], category="A", answers=((SAID,),))
     return Record(question=question, answer=Reply(text=SAID), hits=hits)
 
 
@@ -48,8 +48,8 @@ def verdict(label: str) -> Verdict:
 
 def test_a_claim_is_asked_of_the_text_and_of_each_picture(tmp_path: Path) -> None:
     pictures = [picture(tmp_path / name) for name in ("one.png", "two.png")]
-    asked = METRIC.judgements(record(text("Green."), *pictures), {ASKED: (CLAIM,)})
-    assert [(one.premise, one.image) for one in asked] == [
+    judgements = METRIC.judgements(record(text("Green."), *pictures), {TEXTS: (CLAIM,)})
+    assert [(one.premise, one.image) for one in judgements] == [
         ("Green.", None),
         ("", tmp_path / "one.png"),
         ("", tmp_path / "two.png"),
@@ -70,15 +70,15 @@ def test_one_premise_that_supports_a_claim_is_enough(
     tmp_path: Path, labels: tuple[str | None, ...], value: float | None, unjudged: int
 ) -> None:
     one = record(text("Green."), picture(tmp_path / "one.png"))
-    asked = METRIC.judgements(one, {ASKED: (CLAIM,)})
-    verdicts = {key: verdict(label) for key, label in zip(asked, labels, strict=True) if label}
+    judgements = METRIC.judgements(one, {TEXTS: (CLAIM,)})
+    verdicts = {key: verdict(label) for key, label in zip(judgements, labels, strict=True) if label}
     failures: dict[Judgement | tuple[str, str], Failure] = {
         key: Failure(kind="NoAnswerError", message="silent")
-        for key, label in zip(asked, labels, strict=True)
+        for key, label in zip(judgements, labels, strict=True)
         if not label
     }
     score = METRIC.of(
-        Facts(one, RecordScore(), claims={ASKED: (CLAIM,)}, verdicts=verdicts, failures=failures)
+        Facts(one, RecordScore(), claims={TEXTS: (CLAIM,)}, verdicts=verdicts, failures=failures)
     )
     assert (score.value, score.parts["unjudged"]) == (value, unjudged)
     if None in labels and value is None:
@@ -127,14 +127,16 @@ def test_an_answer_that_could_not_be_split_is_unjudged_and_its_value_may_be_any(
         one = record(text("Green."))
         question = one.question.model_copy(update={"id": id, "category": category})
         one = one.model_copy(update={"question": question, "answer": Reply(text=said)})
-        asked = (said, ASKED[1])
+        wanted = (said, TEXTS[1])
         claims: dict[tuple[str, str], tuple[Claim, ...]] = {}
         failures: dict[Judgement | tuple[str, str], Failure] = {}
         verdicts = {}
         if counts is None:
-            failures[asked] = Failure(kind="RateLimitError", message="429")
+            failures[wanted] = Failure(kind="RateLimitError", message="429")
         else:
-            claims[asked] = tuple(Claim(text=f"{id} {n}", context=said, sentence=0) for n in range(counts[1]))
+            claims[wanted] = tuple(
+                Claim(text=f"{id} {n}", context=said, sentence=0) for n in range(counts[1])
+            )
             for n, key in enumerate(METRIC.judgements(one, claims)):
                 label = "supported" if n < counts[0] else "unsupported"
                 verdicts[key] = Verdict(claim=key.claim, premise=key.premise, label=label)

@@ -29,7 +29,7 @@ from fathoms.types import (
     Reply,
 )
 
-ASKED = Question(
+QUESTION = Question(
     id="q", text="?", category="A", files=("gold.pdf",), answers=(("alder", "4.0", "oak", "elm"),)
 )
 
@@ -48,11 +48,11 @@ def hit(text: str, **more: Any) -> Hit:
 
 
 def record(
-    *hits: Hit, context: str | None = None, cut: bool | None = None, asked: Question = ASKED, **more: Any
+    *hits: Hit, context: str | None = None, cut: bool | None = None, of: Question = QUESTION, **more: Any
 ) -> Record:
     prompt = None if context is None else Prompt(messages=(Message(role="user", text="?"),), context=context)
     fields = {
-        "question": asked,
+        "question": of,
         "hits": hits,
         "prompt": prompt,
         "answer": Reply(text="alder", prompt_cut=cut),
@@ -62,8 +62,8 @@ def record(
 
 def test_each_stage_by_hand() -> None:
     # 4 of 4 phrases in the document, 3 retrieved, 2 in the prompt, 1 in the answer
-    made = record(hit("Alder, oak"), hit("4.0 per cent"), context="Alder, 4.0")
-    found = funnel(made, 0.25, ("4.0", "oak", "elm"), TEXTS)
+    one_record = record(hit("Alder, oak"), hit("4.0 per cent"), context="Alder, 4.0")
+    found = funnel(one_record, 0.25, ("4.0", "oak", "elm"), TEXTS)
     assert [found.recall(stage) for stage in STAGES] == [1.0, 0.75, 0.5, 0.25]
     assert found.lost == {"documents": 0.0, "retrieved": 0.25, "prompt": 0.25, "answer": 0.25}
     assert found.gained == dict.fromkeys(STAGES, 0.0)
@@ -71,8 +71,8 @@ def test_each_stage_by_hand() -> None:
 
 
 def test_a_phrase_that_the_parser_lost_is_missing_from_the_documents_on() -> None:
-    asked = ASKED.model_copy(update={"id": "e", "evidence": (Evidence(document="gold.pdf", page=2),)})
-    found = funnel(record(hit("Oak"), context="Oak", asked=asked), 0.0, ("alder", "oak"), TEXTS)
+    wanted = QUESTION.model_copy(update={"id": "e", "evidence": (Evidence(document="gold.pdf", page=2),)})
+    found = funnel(record(hit("Oak"), context="Oak", of=wanted), 0.0, ("alder", "oak"), TEXTS)
     assert (found.documents, found.retrieved) == (0.25, 0.25)  # elm alone is on the gold page
     assert found.missed == {"alder": "documents", "oak": "answer"}
 
@@ -89,11 +89,11 @@ def test_the_variant_that_was_there_is_the_one_that_was_lost(
     retrieved: str, context: str, stage: Stage
 ) -> None:
     """The gold answers are 499,609 or 500K; the parsed page has only the second, and the answer neither."""
-    asked = ASKED.model_copy(update={"id": "items", "answers": (("499,609",), ("500K",))})
+    wanted = QUESTION.model_copy(update={"id": "items", "answers": (("499,609",), ("500K",))})
     texts = RunTexts({"gold.pdf": document("gold.pdf", "There are 500K items.")})
-    made = record(hit(retrieved), context=context, asked=asked, answer=Reply(text="12 items"))
+    one_record = record(hit(retrieved), context=context, of=wanted, answer=Reply(text="12 items"))
     score = RecordScore(correctness=0.0, missed=("499,609",))  # the first variant wins a tie
-    found = with_funnels(made, {"fathoms": score}, texts, STAGES)["fathoms"].funnel
+    found = with_funnels(one_record, {"fathoms": score}, texts, STAGES)["fathoms"].funnel
     assert found is not None
     assert {name for name, value in found.lost.items() if value} == {stage}
     assert found.missed == {"500K": stage}
@@ -101,13 +101,13 @@ def test_the_variant_that_was_there_is_the_one_that_was_lost(
 
 @example([set(), set(), {"d", "e"}, {"b"}])
 @given(st.lists(st.sets(st.sampled_from("abcde")), min_size=4, max_size=4))
-def test_what_the_answer_lost_is_missing_from_the_answer(held: list[set[str]]) -> None:
-    asked = ASKED.model_copy(update={"answers": (("a", "b"), ("c",), ("d", "e", "a"))})
-    in_document, retrieved, context, answer = (" ; ".join(sorted(letters)) for letters in held)
+def test_what_the_answer_lost_is_missing_from_the_answer(covered: list[set[str]]) -> None:
+    wanted = QUESTION.model_copy(update={"answers": (("a", "b"), ("c",), ("d", "e", "a"))})
+    in_document, retrieved, context, answer = (" ; ".join(sorted(letters)) for letters in covered)
     texts = RunTexts({"gold.pdf": document("gold.pdf", in_document)})
-    made = record(hit(retrieved), context=context, asked=asked, answer=Reply(text=answer))
-    score = phrase_recall(answer, asked.answers, "word")
-    found = funnel(made, score.value, tuple(map(str, score.missed)), texts)
+    one_record = record(hit(retrieved), context=context, of=wanted, answer=Reply(text=answer))
+    score = phrase_recall(answer, wanted.answers, "word")
+    found = funnel(one_record, score.value, tuple(map(str, score.missed)), texts)
     if found.lost["answer"]:
         assert "answer" in found.missed.values()
     assert (score.value == 1) == (not found.missed)
@@ -142,7 +142,7 @@ PDF = Attachment(document="gold.pdf", pages=(1,), path=Path("gold.pdf"), sha256=
 
 
 @pytest.mark.parametrize(
-    "made",
+    "one_record",
     [
         record(hits=None),
         record(hit("Alder", whole=False)),
@@ -151,8 +151,8 @@ PDF = Attachment(document="gold.pdf", pages=(1,), path=Path("gold.pdf"), sha256=
     ],
     ids=["not told", "cut by a file", "a PDF", "an image"],
 )
-def test_retrieved_text_that_is_not_known(made: Record) -> None:
-    assert funnel(made, 0.25, (), TEXTS).retrieved is None
+def test_retrieved_text_that_is_not_known(one_record: Record) -> None:
+    assert funnel(one_record, 0.25, (), TEXTS).retrieved is None
 
 
 def test_nothing_retrieved_is_known() -> None:
@@ -207,37 +207,37 @@ def test_a_run_without_documents_is_not_read_to_its_end_for_its_stages() -> None
 def test_left_out_questions_have_no_figures() -> None:
     others = {f"o{n}.pdf": document(f"o{n}.pdf", "nothing") for n in range(4)}
     texts = RunTexts({"gold.pdf": GOLD, **others, "x.pdf": document("x.pdf", "alder")})
-    common = ASKED.model_copy(update={"answers": (("nothing",),)})
-    assert funnel(record(asked=common), 1.0, (), texts) == Funnel(left_out="common", chance=0.8)
-    yes = ASKED.model_copy(update={"id": "y", "answers": (("yes",),)})
-    assert funnel(record(asked=yes), 1.0, (), texts) == Funnel(left_out="yes-no")
-    rare = ASKED.model_copy(update={"id": "r", "answers": (("alder",),)})
-    assert funnel(record(asked=rare), 1.0, (), texts).chance == 0.2
+    common = QUESTION.model_copy(update={"answers": (("nothing",),)})
+    assert funnel(record(of=common), 1.0, (), texts) == Funnel(left_out="common", chance=0.8)
+    yes = QUESTION.model_copy(update={"id": "y", "answers": (("yes",),)})
+    assert funnel(record(of=yes), 1.0, (), texts) == Funnel(left_out="yes-no")
+    rare = QUESTION.model_copy(update={"id": "r", "answers": (("alder",),)})
+    assert funnel(record(of=rare), 1.0, (), texts).chance == 0.2
 
 
 def test_the_rule_of_the_profile_holds_at_every_stage() -> None:
-    asked = ASKED.model_copy(update={"answers": (("5",),)})
-    made = record(hit("15 - five"), context="15", asked=asked)
+    wanted = QUESTION.model_copy(update={"answers": (("5",),)})
+    one_record = record(hit("15 - five"), context="15", of=wanted)
     texts = RunTexts({"gold.pdf": document("gold.pdf", "15")})
-    found = [funnel(made, 0.0, (), texts, STAGES, match) for match in ("substring", "word")]
+    found = [funnel(one_record, 0.0, (), texts, STAGES, match) for match in ("substring", "word")]
     assert [[f.recall(stage) for stage in STAGES[:3]] for f in found] == [[1.0] * 3, [0.0] * 3]
 
 
 def scores_of(rows: list[Record], *correctness: float) -> Scores:
-    told = TEXTS.known_stages(rows)
-    made = [
-        with_funnels(row, {"fathoms": RecordScore(correctness=value)}, TEXTS, told)
+    reported = TEXTS.known_stages(rows)
+    result = [
+        with_funnels(row, {"fathoms": RecordScore(correctness=value)}, TEXTS, reported)
         for row, value in zip(rows, correctness, strict=True)
     ]
-    return Scores(Scoring(), tuple(made), {})
+    return Scores(Scoring(), tuple(result), {})
 
 
 def test_summary_by_hand() -> None:
     """Repeats within their question, questions within their category, categories alike."""
     twice = [record(hit("alder"), context="alder", repeat=n) for n in (0, 1)]
-    second = ASKED.model_copy(update={"id": "q2", "category": "B"})
-    third = ASKED.model_copy(update={"id": "q3", "category": "B", "answers": (("no",),)})
-    rows = [*twice, record(hit("alder, oak"), asked=second), record(asked=third, context="")]
+    second = QUESTION.model_copy(update={"id": "q2", "category": "B"})
+    third = QUESTION.model_copy(update={"id": "q3", "category": "B", "answers": (("no",),)})
+    rows = [*twice, record(hit("alder, oak"), of=second), record(of=third, context="")]
     found = summarise_funnels(rows, scores_of(rows, 0.25, 0.0, 0.5, 1.0))["fathoms"].plain()
     assert found["categories"]["A"]["answer"] == {
         "recall": 0.125,

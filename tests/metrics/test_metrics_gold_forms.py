@@ -132,10 +132,10 @@ def test_forms_and_phrases_mix_in_one_variant():
 
 @pytest.mark.slow
 def test_a_slow_expression_is_refused_and_not_scored():
-    begun = time.perf_counter()
+    start = time.perf_counter()
     with pytest.raises(DataError, match="without a repetition inside a repetition"):
         value({"regex": r"(a|a|aa)+$"}, "a" * 60 + "!")
-    assert time.perf_counter() - begun < 60  # two seconds of one core, on a busy machine too
+    assert time.perf_counter() - start < 60  # two seconds of one core, on a busy machine too
 
 
 def test_marks_stand_where_the_form_was_found():
@@ -167,6 +167,6 @@ def test_a_form_that_makes_no_sense_is_refused(form):
 
 
 def test_questions_read_back_from_json():
-    asked = Question(id="q", text="q", category="c", answers=[[form for form, _ in FOUND]])
-    assert Question.model_validate_json(asked.model_dump_json()) == asked
-    assert Question.model_validate_json(asked.model_dump_json(exclude_defaults=True)) == asked
+    question = Question(id="q", text="q", category="c", answers=[[form for form, _ in FOUND]])
+    assert Question.model_validate_json(question.model_dump_json()) == question
+    assert Question.model_validate_json(question.model_dump_json(exclude_defaults=True)) == question

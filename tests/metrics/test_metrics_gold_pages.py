@@ -40,7 +40,7 @@ A = Document(
 B = A.model_copy(update={"id": "b.pdf", "pages": (Page(number=1, text="other"),)})
 TEXTS = RunTexts({"a.pdf": A, "b.pdf": B})
 GOLD = tuple(Evidence(document=name, page=n) for name, n in (("a.pdf", 2), ("a.pdf", 3), ("b.pdf", 1)))
-ASKED = Question(id="q", text="?", category="A", evidence=GOLD, answers=(("two",),))
+QUESTION = Question(id="q", text="?", category="A", evidence=GOLD, answers=(("two",),))
 STAGES = ("gold-page-parsed", "gold-page-retrieved", "gold-page-in-prompt", "gold-page-cited")
 
 
@@ -55,12 +55,18 @@ HITS = (hit(1, "a.pdf", 1, 2), hit(2, "b.pdf", 1), hit(3, "b.pdf", 1), hit(4, "a
 def record(**changes: Any) -> Record:
     message = Message(role="user", text="?")
     prompt = Prompt(messages=(message,), context="one two words", **changes.pop("prompt", {}))
-    fields = {"question": ASKED, "hits": HITS, "prompt": prompt, "answer": Reply(text="two"), "citations": ()}
+    fields = {
+        "question": QUESTION,
+        "hits": HITS,
+        "prompt": prompt,
+        "answer": Reply(text="two"),
+        "citations": (),
+    }
     return Record(**{**fields, **changes})
 
 
-def values(made: Record, texts: RunTexts | None = TEXTS) -> list[float | None]:
-    facts = Facts(made, RecordScore(), texts=texts)
+def values(one_record: Record, texts: RunTexts | None = TEXTS) -> list[float | None]:
+    facts = Facts(one_record, RecordScore(), texts=texts)
     return [metric.of(facts).value for metric in named(STAGES)]
 
 
@@ -71,9 +77,9 @@ def thirds(*numbers: int | None) -> list[Any]:
 def test_each_stage_by_hand() -> None:
     """Page 3 of a.pdf has no text and no hit; b.pdf does not fit, and a page of a.pdf is cited."""
     cuts = (Cut(chunk="c2", dropped=9, length=9), Cut(chunk="c3", dropped=4, length=4))
-    made = record(prompt={"cuts": cuts}, citations=(Citation(label="1", ranks=(1,)),))
-    assert values(made) == thirds(2, 2, 1, 1)
-    facts = Facts(made, RecordScore(), texts=TEXTS)
+    one_record = record(prompt={"cuts": cuts}, citations=(Citation(label="1", ranks=(1,)),))
+    assert values(one_record) == thirds(2, 2, 1, 1)
+    facts = Facts(one_record, RecordScore(), texts=TEXTS)
     (metric,) = named(["gold-page-in-prompt"])
     assert metric.of(facts).why == {"missing": "a.pdf, page 3; b.pdf, page 1"}
 
@@ -101,9 +107,9 @@ def test_what_is_not_known_is_none() -> None:
     assert values(record(), RunTexts({"a.pdf": A}, ["b.pdf"]))[0] == pytest.approx(1 / 3)  # unreadable
     no_pages = (hit(1, "a.pdf"), hit(2, "b.pdf", 1))
     assert values(record(hits=no_pages))[1] is None  # the first hit may be of any page
-    elsewhere = ASKED.model_copy(update={"id": "b", "evidence": GOLD[2:]})
+    elsewhere = QUESTION.model_copy(update={"id": "b", "evidence": GOLD[2:]})
     assert values(record(hits=no_pages, question=elsewhere))[1] == 1.0
-    assert values(record(question=ASKED.model_copy(update={"evidence": ()}))) == [None] * 4
+    assert values(record(question=QUESTION.model_copy(update={"evidence": ()}))) == [None] * 4
 
 
 def test_citations_by_page_and_by_rank() -> None:
@@ -118,9 +124,9 @@ def test_pictures_and_attached_pages_are_in_the_prompt() -> None:
     sent = Attachment(document="a.pdf", pages=(2,), path=Path("p.pdf"), sha256="", size=1)
     part = hit(2, "a.pdf", text="", modality="file", file=sent)
     message = Message(role="user", text="?", images=(Path("3.png"),), files=(sent,))
-    made = record(hits=(picture, part)).model_copy(update={"prompt": Prompt(messages=(message,))})
-    assert values(made) == thirds(2, 2, 2, 0)
-    bare = made.model_copy(update={"prompt": Prompt(messages=(Message(role="user", text="?"),))})
+    one_record = record(hits=(picture, part)).model_copy(update={"prompt": Prompt(messages=(message,))})
+    assert values(one_record) == thirds(2, 2, 2, 0)
+    bare = one_record.model_copy(update={"prompt": Prompt(messages=(Message(role="user", text="?"),))})
     assert values(bare)[2] == 0.0
 
 
@@ -139,13 +145,13 @@ def test_pictures_and_attached_pages_are_in_the_prompt() -> None:
 def test_what_it_means_if_the_readings_disagree(
     pages: tuple[int, ...], funnel: Funnel, value: float | None, meaning: str | None
 ) -> None:
-    asked = ASKED.model_copy(update={"evidence": GOLD[:1]})
+    wanted = QUESTION.model_copy(update={"evidence": GOLD[:1]})
     (metric,) = named(["page-phrase-agreement"])
     pool = Pool(metric)
-    made = record(question=asked, hits=(hit(1, "a.pdf", *pages),))
-    score = metric.of(Facts(made, RecordScore(funnel=funnel), texts=TEXTS))
+    one_record = record(question=wanted, hits=(hit(1, "a.pdf", *pages),))
+    score = metric.of(Facts(one_record, RecordScore(funnel=funnel), texts=TEXTS))
     assert (score.value, score.why.get("meaning")) == (value, meaning)
-    pool.add(asked, score)
+    pool.add(wanted, score)
     cells = pool.figures().plain().get("cells")
     assert cells == (None if meaning is None else [{"category": "A", "meaning": meaning, "n": 1}])
 

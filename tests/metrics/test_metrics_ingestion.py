@@ -34,7 +34,7 @@ DOCUMENTS = {item.id: item for item in [GOLD, *OTHERS]}
 
 
 @pytest.mark.parametrize(
-    ("asked", "recall", "missed"),
+    ("one_question", "recall", "missed"),
     [
         (question(("alder",)), 1.0, ()),
         (question(("alder", "oak")), 0.5, ("oak",)),
@@ -47,8 +47,8 @@ DOCUMENTS = {item.id: item for item in [GOLD, *OTHERS]}
         (question(("alder",), page=9), 0.0, ("alder",)),  # a page that the parser did not give
     ],
 )
-def test_recall(asked: Question, recall: float, missed: tuple[str, ...]) -> None:
-    found = gold_text_recall(asked, DOCUMENTS)
+def test_recall(one_question: Question, recall: float, missed: tuple[str, ...]) -> None:
+    found = gold_text_recall(one_question, DOCUMENTS)
     assert (found.recall, found.missed, found.left_out, found.chance) == (recall, missed, None, 0.0)
 
 
@@ -77,7 +77,7 @@ def test_a_document_that_ingestion_lost_has_no_recall_of_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "reason"),
+    ("one_question", "reason"),
     [
         (question(("yes",)), "yes-no"),
         (question(("No",), ("false",)), "yes-no"),
@@ -88,8 +88,8 @@ def test_a_document_that_ingestion_lost_has_no_recall_of_it() -> None:
         (question(("12",)).model_copy(update={"metadata": {"computed": "the number of keels"}}), "computed"),
     ],
 )
-def test_left_out(asked: Question, reason: str) -> None:
-    found = gold_text_recall(asked, DOCUMENTS)
+def test_left_out(one_question: Question, reason: str) -> None:
+    found = gold_text_recall(one_question, DOCUMENTS)
     assert (found.recall, found.left_out) == (None, reason)
 
 
@@ -110,13 +110,13 @@ def test_an_answer_is_common_from_three_other_documents_on(others: int, least: i
 
 
 def test_means_by_category() -> None:
-    asked = [
+    questions = [
         question(("alder",), name="a1"),
         question(("alder", "oak"), name="a2"),
         question(("oak",), name="b1", category="B"),
         question(("yes",), name="b2", category="B"),
     ]
-    found = summarise_gold_text(gold_text_recall(item, DOCUMENTS) for item in asked)
+    found = summarise_gold_text(gold_text_recall(item, DOCUMENTS) for item in questions)
     assert found["overall"] == {"recall": 0.375, "micro_recall": 0.5, "n": 3}
     assert found["categories"] == {"A": {"recall": 0.75, "n": 2}, "B": {"recall": 0.0, "n": 1}}
     assert found["left_out"] == {"yes-no": 1}

@@ -17,8 +17,11 @@ SUPPORT = (1.0, 1.0, 1.0, 0.5, 1.0, 0.5, 0.5, 0.0, 0.0, 0.0, None)
 
 
 def pools(support: tuple[float | None, ...]) -> dict[str, Pool]:
-    asked = NumberedQuestions()
-    found = {"answer-length": Pool(AnswerLength(), asked), "faithfulness": Pool(Faithfulness(), asked)}
+    numbered_questions = NumberedQuestions()
+    found = {
+        "answer-length": Pool(AnswerLength(), numbered_questions),
+        "faithfulness": Pool(Faithfulness(), numbered_questions),
+    }
     for number, values in enumerate(zip(WORDS, support, strict=True)):
         question = BareQuestion(str(number), "A", True, frozenset({f"{number}.pdf"}))
         for (name, pool), value in zip(found.items(), values, strict=True):

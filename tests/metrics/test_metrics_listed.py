@@ -15,8 +15,8 @@ NAMES = GoldList(list=("Alder", "Birch", "Brix and Toll", "Dorn"))
 LISTS = ("list-precision", "list-recall", "list-f1")
 
 
-def scored(name: str, said: str | None, *gold: GoldPhrase, asked: str = "?", abstains: bool = False) -> Score:
-    question = Question(id="q", text=asked, category="A", answers=tuple((one,) for one in gold))
+def scored(name: str, said: str | None, *gold: GoldPhrase, text: str = "?", abstains: bool = False) -> Score:
+    question = Question(id="q", text=text, category="A", answers=tuple((one,) for one in gold))
     reply = None if said is None else Reply(text=said)
     error = Failure(kind="Timeout", message="late") if said is None else None
     (metric,) = named([name])
@@ -108,8 +108,8 @@ def test_other_gold_answers_have_no_list_and_no_number() -> None:
     ],
 )
 def test_the_number_that_an_answer_states(said: str | None, gold: GoldNumber, right: int) -> None:
-    asked = "For how many stations is the rated flow at least 300? The latest that says it of one counts."
-    assert scored("number-exact", said, gold, asked=asked).value == right
+    text = "For how many stations is the rated flow at least 300? The latest that says it of one counts."
+    assert scored("number-exact", said, gold, text=text).value == right
 
 
 def test_answers_that_state_no_single_number_are_counted() -> None:

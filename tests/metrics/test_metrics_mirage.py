@@ -79,11 +79,11 @@ def record(answer: str = ANSWER, pages: Sequence[int] = (1, 2), **changes: Any) 
     return found.model_copy(update={"citations": parse_citations(answer, HITS), **changes})
 
 
-def verdict(asked: Judgement) -> Verdict:
-    label = "supported" if (asked.claim, asked.premise) in SUPPORTED else "unsupported"
-    if (asked.claim, asked.premise) == ("d", REFERENCE):
+def verdict(judgement: Judgement) -> Verdict:
+    label = "supported" if (judgement.claim, judgement.premise) in SUPPORTED else "unsupported"
+    if (judgement.claim, judgement.premise) == ("d", REFERENCE):
         label = "unparsed"
-    return Verdict(claim=asked.claim, premise=asked.premise, label=label)
+    return Verdict(claim=judgement.claim, premise=judgement.premise, label=label)
 
 
 def scored(
@@ -98,11 +98,11 @@ def scored(
     if metric.lacks(one) is not None:
         return metric.of(Facts(one, RecordScore()))
     verdicts: dict[Judgement, Verdict] = {}
-    asked = [*metric.judgements(one, split)]
-    while asked:
-        verdicts |= {each: verdict(each) for each in asked if (each.claim, each.premise) not in missing}
+    eaches = [*metric.judgements(one, split)]
+    while eaches:
+        verdicts |= {each: verdict(each) for each in eaches if (each.claim, each.premise) not in missing}
         further = metric.further(one, split, verdicts) if hasattr(metric, "further") else ()
-        asked = [
+        eaches = [
             each for each in further if each not in verdicts and (each.claim, each.premise) not in missing
         ]
     return metric.of(Facts(one, RecordScore(), claims=split, verdicts=verdicts))
@@ -175,11 +175,11 @@ def test_with_a_single_source_citations_need_no_metric_of_their_own() -> None:
 
 def test_only_gold_pages_count_and_never_what_was_retrieved() -> None:
     metric = mirage.InfoPCollection().reading(DOCUMENTS)
-    asked = metric.judgements(record(), {(ANSWER, "Which?"): CLAIMS})
-    assert {one.premise for one in asked} == {P1, P2}
+    judgements = metric.judgements(record(), {(ANSWER, "Which?"): CLAIMS})
+    assert {one.premise for one in judgements} == {P1, P2}
     every = mirage.InfoPCollection(sources="files").reading(DOCUMENTS)
-    asked = every.judgements(record(), {(ANSWER, "Which?"): CLAIMS})
-    assert {one.premise for one in asked} == {P1, P2, "third page"}
+    judgements = every.judgements(record(), {(ANSWER, "Which?"): CLAIMS})
+    assert {one.premise for one in judgements} == {P1, P2, "third page"}
     assert every.name == "mirage.info-p-collection-of-files"
     gone = scored(mirage.InfoPCollection(), record(pages=(7, 8)))  # pages that the run does not hold
     assert (gone.value, gone.why) == (None, {"lacks": "the text of gold pages"})

@@ -78,16 +78,16 @@ def facts(
     record = Record(question=QUESTION, answer=Reply(text=ANSWER), hits=tuple(hits))
     split = {(ANSWER, "Why?"): tuple(Claim(text=claim) for claim in claims)}
     verdicts: dict[Judgement, Verdict] = {}
-    asked = set()
+    distinct = set()
     for metric in named(["mm-ragchecker"]):
         assert isinstance(metric, JudgedMetric)
         for one in metric.judgements(record, split):
             assert not (one.image and one.premise)  # a picture as it is, without a text about it
             pair = (one.claim, one.image.stem if one.image else one.premise)
-            asked.add(pair)
+            distinct.add(pair)
             if label := {**LABELS, **(changed or {})}.get(pair, "neutral"):
                 verdicts[one] = Verdict(claim=one.claim, premise=one.premise, label=label)
-    return Facts(record, RecordScore(), claims=split, verdicts=verdicts), asked
+    return Facts(record, RecordScore(), claims=split, verdicts=verdicts), distinct
 
 
 def scores(of: Facts) -> dict[str, Score]:
@@ -95,10 +95,10 @@ def scores(of: Facts) -> dict[str, Score]:
 
 
 def test_all_by_hand(tmp_path: Path) -> None:
-    of, asked = facts(tmp_path)
+    of, wanted = facts(tmp_path)
     found = scores(of)
     assert {name: score.value for name, score in found.items()} == pytest.approx(BY_HAND)
-    assert {item for _, item in asked if item[:1] in "it"} == {"i1", "i2", "i3", "t1", "t2", "t3"}
+    assert {item for _, item in wanted if item[:1] in "it"} == {"i1", "i2", "i3", "t1", "t2", "t3"}
     parts = found["context-precision"].parts
     assert (parts["items"], parts["retrieved_images"], parts["retrieved_texts"]) == (6, 4, 4)
     labels = [(row["claim"], row["label"]) for row in found["faithfulness"].why["verdicts"]]  # type: ignore[attr-defined]

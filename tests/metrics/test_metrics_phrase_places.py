@@ -22,7 +22,7 @@ TEXTS = st.text(
 
 
 @pytest.mark.parametrize(
-    ("text", "phrase", "held"),
+    ("text", "phrase", "covered"),
     [
         ("The answer is 29.3% of all.", "29.3", ["29.3"]),
         ("5,592,245 people, or 5\u202f592\u202f245", "5592245", ["5,592,245", "5\u202f592\u202f245"]),
@@ -36,8 +36,8 @@ TEXTS = st.text(
         ("東京タワー", "京", ["京"]),
     ],
 )
-def test_words_are_marked_as_they_are_written(text: str, phrase: str, held: list[str]) -> None:
-    assert [text[start:end] for start, end, _ in phrase_places(text, [phrase], "word", "both")] == held
+def test_words_are_marked_as_they_are_written(text: str, phrase: str, covered: list[str]) -> None:
+    assert [text[start:end] for start, end, _ in phrase_places(text, [phrase], "word", "both")] == covered
 
 
 def test_substrings_are_marked_where_lower_case_is_longer() -> None:
@@ -47,7 +47,7 @@ def test_substrings_are_marked_where_lower_case_is_longer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "phrase", "held"),
+    ("answer", "phrase", "covered"),
     [
         ("<think>Marta Oduya?</think>Marta[1] Oduya did.", "Marta Oduya", ["Marta[1] Oduya"]),
         ("It is **41.5**[2] m (p. 41).", "41.5 m", ["41.5**[2] m"]),
@@ -57,9 +57,9 @@ def test_substrings_are_marked_where_lower_case_is_longer() -> None:
         ("No.", "no", ["No"]),
     ],
 )
-def test_phrases_are_marked_in_the_raw_answer(answer: str, phrase: str, held: list[str]) -> None:
+def test_phrases_are_marked_in_the_raw_answer(answer: str, phrase: str, covered: list[str]) -> None:
     found = places_in_answer(read(answer), [phrase], "both")
-    assert [answer[start:end].strip("*") for start, end, _ in found] == [one.strip("*") for one in held]
+    assert [answer[start:end].strip("*") for start, end, _ in found] == [one.strip("*") for one in covered]
 
 
 def test_the_same_place_is_marked_once() -> None:

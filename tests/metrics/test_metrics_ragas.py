@@ -24,10 +24,10 @@ Label = str | None
 SUPPORTED = {("G", PASSAGES[1]), ("G", PASSAGES[2]), ("G", ALL), ("H", ALL), ("A", ALL)}
 HELPS = {PASSAGES[0]: (1,), PASSAGES[1]: (2,)}
 WRITTEN = ("Why?", "Where is the harbour of Varn?", "Why?")
-ASKED = OnnxEmbedder().embed(WRITTEN[:2])
+WANTED = OnnxEmbedder().embed(WRITTEN[:2])
 BY_HAND = {
     "faithfulness": 2 / 3,
-    "answer-relevance": (1 + float(ASKED[0] @ ASKED[1]) + 1) / 3,
+    "answer-relevance": (1 + float(WANTED[0] @ WANTED[1]) + 1) / 3,
     "context-relevance": 2 / 5,
     "context-precision": (1 / 2 + 2 / 3) / 2,
     "context-recall": 2 / 3,
@@ -62,12 +62,14 @@ def scores(
     for metric in metrics:
         assert isinstance(metric, JudgedMetric)
         verdicts: dict[Judgement, Verdict] = {}
-        for asked in metric.judgements(record, split):
-            pair = asked.claim, asked.premise
-            label = "committal" if asked.rubric == "questions" else LABELS[pair in SUPPORTED]
+        for judgement in metric.judgements(record, split):
+            pair = judgement.claim, judgement.premise
+            label = "committal" if judgement.rubric == "questions" else LABELS[pair in SUPPORTED]
             if label := (changed or {}).get(pair, label):
-                more = {} if label == "unparsed" else MORE[asked.rubric](asked)
-                verdicts[asked] = Verdict(claim=asked.claim, premise=asked.premise, label=label, **more)
+                more = {} if label == "unparsed" else MORE[judgement.rubric](judgement)
+                verdicts[judgement] = Verdict(
+                    claim=judgement.claim, premise=judgement.premise, label=label, **more
+                )
         score = metric.of(Facts(record, RecordScore(abstained=abstained), claims=split, verdicts=verdicts))
         found[metric.name.removeprefix("ragas.")] = score
     return found
@@ -138,8 +140,8 @@ def test_answers_that_commit_to_nothing_are_irrelevant_only_to_the_library(
     metrics = [AnswerRelevance(questions=questions, released=released) for released in (False, True)]
     found = scores(changed={("A B A.", ""): label}, metrics=metrics)
     assert [score.value for score in found.values()] == [plain, released]
-    marks = "" if questions == 3 else f"-{questions}"
-    assert list(found) == [f"answer-relevance{marks}", f"answer-relevance{marks}-released"]
+    labels = "" if questions == 3 else f"-{questions}"
+    assert list(found) == [f"answer-relevance{labels}", f"answer-relevance{labels}-released"]
 
 
 def test_an_abstention_has_no_answer_relevance() -> None:
@@ -150,7 +152,7 @@ def test_a_verdict_on_a_text_that_was_cut_says_nothing_of_the_rest() -> None:
     (metric,) = named(["ragas.context-relevance"])
     hits = (Hit(chunk=Chunk(id="1", document="a.pdf", pages=(1,), text="One. Two. Three."), score=1, rank=1),)
     record = Record(question=QUESTION, answer=Reply(text="A."), hits=hits)
-    (asked,) = metric.judgements(record, {})  # type: ignore[attr-defined]
+    (wanted,) = metric.judgements(record, {})  # type: ignore[attr-defined]
     verdict = Verdict(claim="", premise="", label="supported", relevant=(1,), shown=2)
-    score = metric.of(Facts(record, RecordScore(), verdicts={asked: verdict}))
+    score = metric.of(Facts(record, RecordScore(), verdicts={wanted: verdict}))
     assert (score.value, score.parts["unjudged"], score.parts["highest"]) == (1 / 2, 1, 2 / 3)

@@ -54,11 +54,11 @@ def facts(
     verdicts = {}
     for metric in named(["ragchecker"]):
         assert isinstance(metric, JudgedMetric)
-        for asked in metric.judgements(record, split):
-            pair = asked.claim, asked.premise
+        for judgement in metric.judgements(record, split):
+            pair = judgement.claim, judgement.premise
             usual = "entailment" if pair in ENTAILED else "neutral"
             if label := (changed or {}).get(pair, usual):
-                verdicts[asked] = Verdict(claim=asked.claim, premise=asked.premise, label=label)
+                verdicts[judgement] = Verdict(claim=judgement.claim, premise=judgement.premise, label=label)
     return Facts(record, scores or RecordScore(), claims=split, verdicts=verdicts)
 
 

@@ -33,9 +33,9 @@ def hit(rank: int, *pages: int, document: str = "a.pdf", boxes: tuple[Box, ...] 
 
 
 def record(gold: tuple[Evidence, ...], hits: tuple[Found, ...] | None, *, id: str = "q", **more) -> Record:
-    asked = {key: more.pop(key) for key in ("steps", "hops", "files", "category") if key in more}
+    wanted = {key: more.pop(key) for key in ("steps", "hops", "files", "category") if key in more}
     return Record(
-        question=Question(**{"id": id, "text": "?", "category": "c", "evidence": gold, **asked}),
+        question=Question(**{"id": id, "text": "?", "category": "c", "evidence": gold, **wanted}),
         hits=hits,
         **more,
     )
@@ -76,9 +76,9 @@ GOLD = (evidence(2), evidence(4), evidence(9))
     ],
 )
 def test_values_worked_out_by_hand(name, value):
-    asked = record(GOLD, RANKED)
-    assert score(name, asked).value == pytest.approx(value, abs=1e-12)
-    assert score(name, asked).value == pytest.approx(value, abs=1e-12), "a second call gives the same"
+    one_record = record(GOLD, RANKED)
+    assert score(name, one_record).value == pytest.approx(value, abs=1e-12)
+    assert score(name, one_record).value == pytest.approx(value, abs=1e-12), "a second call gives the same"
 
 
 def test_edges():
@@ -169,21 +169,21 @@ def test_high_grades_have_an_exponential_gain_too():
 
 def test_a_hit_needs_a_gold_page_of_every_hop():
     gold = (evidence(2, step=1), evidence(3, step=1), evidence(7, step=2))
-    asked = record(gold, (hit(1, 3), hit(2, 1), hit(3, 7)), steps=(Step(), Step()))
-    first, second = score("hit@2", asked), score("hit@3", asked)
+    one_record = record(gold, (hit(1, 3), hit(2, 1), hit(3, 7)), steps=(Step(), Step()))
+    first, second = score("hit@2", one_record), score("hit@3", one_record)
     assert (first.value, first.parts) == (0, {"hop 1": 1, "hop 2": 0})
     assert (second.value, second.parts) == (1, {"hop 1": 1, "hop 2": 1})
-    assert score("chunk-hit@3", asked).value == 1
-    assert score("recall@3", asked).value == 2 / 3
+    assert score("chunk-hit@3", one_record).value == 1
+    assert score("recall@3", one_record).value == 2 / 3
 
 
 def test_a_hop_without_gold_page_is_left_out_or_fails_by_policy():
-    asked = record((evidence(2, step=1), evidence(None, "b.pdf", step=2)), (hit(1, 2),), hops=2)
-    skipped, failed = score("hit@5", asked), score("hit@5-fail", asked)
+    one_record = record((evidence(2, step=1), evidence(None, "b.pdf", step=2)), (hit(1, 2),), hops=2)
+    skipped, failed = score("hit@5", one_record), score("hit@5-fail", one_record)
     assert (skipped.value, skipped.parts) == (1, {"hop 1": 1, "hop 2": None, HOPS: 1, EVIDENCE: 1})
     assert failed.value == 0
     for metric, policy in ((Hit(k=5), "left out"), (Hit(k=5, without_page="fail"), "count as missed")):
-        counted = pooled(metric, [asked])["counted"]
+        counted = pooled(metric, [one_record])["counted"]
         assert [(policy in what, count) for what, count in counted.items() if HOPS in what] == [(True, 1)]
     together = record((evidence(2), evidence(7)), (hit(1, 2),), hops=2)
     assert (score("hit@5", together).value, list(pooled(Hit(k=5), [together])["counted"].values())) == (
@@ -222,19 +222,19 @@ def test_double_benchs_average_is_the_mean_of_the_questions_beside_the_mean_of_t
 
 def test_recall_by_modality():
     gold = (evidence(1, modality="text"), evidence(2, modality="image"), evidence(3, modality="image"))
-    asked = record(gold, (hit(1, 1), hit(2, 3)))
-    found = score("recall@10", asked)
+    one_record = record(gold, (hit(1, 1), hit(2, 3)))
+    found = score("recall@10", one_record)
     assert (found.value, found.parts) == (2 / 3, {"modality text": 1, "modality image": 1 / 2})
-    assert score("recall@10-image", asked).value == 1 / 2
-    assert "modality 'table'" in str(score("recall@10-table", asked).why["lacks"])
+    assert score("recall@10-image", one_record).value == 1 / 2
+    assert "modality 'table'" in str(score("recall@10-table", one_record).why["lacks"])
 
 
 def test_hits_by_modality():
     """Text on page 1 is first, images on pages 2 and 3 are missed at 1 and found (page 3) at 2."""
     gold = (evidence(1, modality="text"), evidence(2, modality="image"), evidence(3, modality="image"))
-    asked = record(gold, (hit(1, 1), hit(2, 3)))
-    assert score("hit@1", asked).parts == {"modality text": 1, "modality image": 0}
-    assert score("hit@2", asked).parts == {"modality text": 1, "modality image": 1}
+    one_record = record(gold, (hit(1, 1), hit(2, 3)))
+    assert score("hit@1", one_record).parts == {"modality text": 1, "modality image": 0}
+    assert score("hit@2", one_record).parts == {"modality text": 1, "modality image": 1}
     hops = (evidence(1, modality="text", step=1), evidence(4, modality="image", step=2))
     found = score("hit@2", record(hops, (hit(1, 1), hit(2, 3))))
     assert (found.value, found.parts) == (
@@ -247,18 +247,18 @@ def test_layout_recall_is_the_area_that_the_union_of_boxes_covers():
     gold = (evidence(1, bbox=(0, 0, 10, 10)), evidence(2, bbox=(0, 0, 10, 10)))
     half, same = hit(1, 1, boxes=((0, 0, 10, 5),)), hit(2, 1, boxes=((0, 0, 10, 5), (50, 50, 60, 60)))
     rest, elsewhere = hit(3, 1, boxes=((0, 4, 20, 20),)), hit(4, 3, boxes=((0, 0, 10, 10),))
-    asked = record(gold, (half, same, rest, elsewhere))
-    assert score("layout-recall@1", asked).value == 50 / 200
-    assert score("layout-recall@2", asked).value == 50 / 200, "an overlap counts once"
-    assert score("layout-recall@10", asked).value == 100 / 200
+    one_record = record(gold, (half, same, rest, elsewhere))
+    assert score("layout-recall@1", one_record).value == 50 / 200
+    assert score("layout-recall@2", one_record).value == 50 / 200, "an overlap counts once"
+    assert score("layout-recall@10", one_record).value == 100 / 200
     # the released code adds up 50, 50 and 60, and could exceed 1
-    assert score("layout-recall@2-released", asked).value == 100 / 200
-    assert score("layout-recall@10-released", asked).value == 160 / 200
+    assert score("layout-recall@2-released", one_record).value == 100 / 200
+    assert score("layout-recall@10-released", one_record).value == 160 / 200
     assert score("layout-recall@9-released", record(gold[:1], (half, same, rest))).value == 160 / 100
     # the first box is found by half; the chunks after it on that box take no place; then a wrong chunk
-    assert score("layout-hit@1", asked).value == 1
-    assert score("layout-precision@2", asked).value == 1 / 2
-    assert score("layout-map@10", asked).value == 1 / 2
+    assert score("layout-hit@1", one_record).value == 1
+    assert score("layout-precision@2", one_record).value == 1 / 2
+    assert score("layout-map@10", one_record).value == 1 / 2
     other = hit(3, 2, boxes=((0, 0, 10, 6),))
     assert score("layout-precision@2", record(gold, (half, same, other))).value == 1
     assert score("layout-hit@5", record(gold, (hit(1, 1),))).why == {"lacks": "boxes of the retrieved chunks"}
@@ -272,8 +272,8 @@ def test_names_become_metrics_and_metrics_have_names():
         *("document-recall@10", "layout-hit@5", "chunk-precision@5", "r-precision", "page-hit@2", "map"),
         *("recall@10-table", "hit@5-fail", "document-r-precision"),
     ]
-    made = [metric.name for metric in named(names)]
-    assert made == [{"page-hit@2": "hit@2", "map": "map@10"}.get(name, name) for name in names]
+    result = [metric.name for metric in named(names)]
+    assert result == [{"page-hit@2": "hit@2", "map": "map@10"}.get(name, name) for name in names]
     assert named(["retrieval"]) == named(sets()["retrieval"])
     assert named(["document-recall@10"]) == (Recall(k=10, level="document"),)
 
@@ -329,7 +329,7 @@ def test_a_random_run_of_2000_questions_has_the_figures_of_ir_measures():
 
 @pytest.mark.parametrize("name", ["hit@5", "recall@5", "document-recall@5", "chunk-precision@5", "mrr@5"])
 def test_a_hit_without_a_document_leaves_the_ranking_unknown(name: str) -> None:
-    made = record((evidence(1),), (hit(1, 1, document="b.pdf"), hit(2, document="")))
+    one_record = record((evidence(1),), (hit(1, 1, document="b.pdf"), hit(2, document="")))
     (metric,) = named([name])
-    score = metric.score(Facts(made, RecordScore()))
+    score = metric.score(Facts(one_record, RecordScore()))
     assert (score.value, score.why["lacks"]) == (None, "documents of the retrieved chunks")

@@ -60,7 +60,7 @@ def test_attached_files_and_page_images_cover_their_pages():
 
 
 def test_gold_by_hop_with_hops_that_have_no_page():
-    asked = question(
+    one_question = question(
         evidence=(
             evidence("a.pdf", 1, step=1),
             evidence("a.pdf", 2, step=1),
@@ -69,7 +69,7 @@ def test_gold_by_hop_with_hops_that_have_no_page():
         ),
         steps=(Step(), Step(), Step()),
     )
-    gold = gold_of(asked)
+    gold = gold_of(one_question)
     assert gold.pages == {("a.pdf", 1), ("a.pdf", 2), ("c.pdf", 9)}
     assert [(hop.number, set(hop.pages)) for hop in gold.hops] == [
         (1, {("a.pdf", 1), ("a.pdf", 2)}),
@@ -99,14 +99,14 @@ def test_gold_that_names_no_page(more, documents, pages):
 
 
 def test_gold_by_modality_comes_from_evidence_or_else_from_gold_quotes():
-    asked = question(
+    one_question = question(
         evidence=(
             evidence("a.pdf", 1, modality="table", bbox=(0, 0, 5, 5)),
             evidence("a.pdf", 1, modality="text", bbox=(0, 0, 5, 5)),
         )
     )
-    assert gold_of(asked).modalities == {"table": {("a.pdf", 1)}, "text": {("a.pdf", 1)}}
-    assert gold_of(asked).boxes == ((("a.pdf", 1), (0, 0, 5, 5)),)
+    assert gold_of(one_question).modalities == {"table": {("a.pdf", 1)}, "text": {("a.pdf", 1)}}
+    assert gold_of(one_question).boxes == ((("a.pdf", 1), (0, 0, 5, 5)),)
     quotes = (
         Quote(id="1", document="a.pdf", page=4, gold=True),
         Quote(id="i1", modality="image", document="a.pdf", page=5, gold=True),

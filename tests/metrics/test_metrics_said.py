@@ -26,12 +26,12 @@ COMPARED = ("exact-match", "token-f1", "bleu", "rouge-l", "short-exact-match", "
 
 def seen(tmp_path: Path, settings: tuple[str, ...], **question: Any) -> dict[str, Any]:
     """What each family makes of one answer with a list of sources, scored with these settings."""
-    asked = Question(
+    one_question = Question(
         id="q", text="How high?", category="A", metadata={PREMISE: "survey.pdf"}, **GOLD, **question
     )
     file = tmp_path / "answers.jsonl"
     file.write_text(json.dumps({"id": "q", "answer": ANSWER}))
-    run = keep(read_answers(file, [asked]), "said", tmp_path)
+    run = keep(read_answers(file, [one_question]), "said", tmp_path)
     score_run(run, settings, named(COMPARED))
     view = run.files.scored("q")
     assert view is not None

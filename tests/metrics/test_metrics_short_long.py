@@ -101,8 +101,8 @@ def test_what_has_no_gold_of_a_length_and_failed_calls() -> None:
     ids=["two phrases", "a number", "nothing is left of it", "nothing is left of the answer"],
 )
 def test_exact_match_needs_a_single_phrase(gold: Any, said: str, expected: float | None) -> None:
-    asked = Question(id="q", text="?", category="c", **gold)
-    assert values(Reply(text="x", short=said), asked)["short-exact-match"] == expected
+    question = Question(id="q", text="?", category="c", **gold)
+    assert values(Reply(text="x", short=said), question)["short-exact-match"] == expected
 
 
 def test_multiple_choice_is_open_ended_by_its_right_option(project: Project) -> None:
@@ -116,8 +116,8 @@ def test_multiple_choice_is_open_ended_by_its_right_option(project: Project) -> 
     first, second = read_questions(path).questions
     assert (first.answers, first.short_answer) == ((("Alpine marmot",),), "Alpine marmot")
     assert (second.answers, second.short_answer) == ((("lime",),), "green")
-    kept = "A: Prairie dog | B: marmot | C: Groundhog | D: Alpine marmot"
-    assert first.metadata == {"options": kept, "right": "D"}
+    text = "A: Prairie dog | B: marmot | C: Groundhog | D: Alpine marmot"
+    assert first.metadata == {"options": text, "right": "D"}
     rows[0]["right"] = "E"
     project.write("choice.jsonl", "\n".join(map(json.dumps, rows)))
     with pytest.raises(QuestionsError, match=r"choice.jsonl:1: right: 'E' is none of the options \(avail"):

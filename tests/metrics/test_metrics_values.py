@@ -31,7 +31,7 @@ from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Failure, Question, Record, Reply, Score, Usage
 
-MADE_BEFORE = Path(__file__).parents[1] / "runs" / "made_before"
+BUILT_BEFORE = Path(__file__).parents[1] / "runs" / "made_before"
 
 
 class Configured(BaseModel):
@@ -55,11 +55,13 @@ class Ratio(Metric):
 
 
 def record(number: int, text: str | None, category: str = "A", **question: object) -> Record:
-    asked = Question.model_validate({"id": f"q{number}", "text": "?", "category": category, **question})
+    one_question = Question.model_validate(
+        {"id": f"q{number}", "text": "?", "category": category, **question}
+    )
     if text is None:
-        return Record(question=asked, error=Failure(kind="Timeout", message="no answer"))
+        return Record(question=one_question, error=Failure(kind="Timeout", message="no answer"))
     usage = Usage(prompt_tokens=100 * number, completion_tokens=10)
-    return Record(question=asked, answer=Reply(text=text, latency=number, usage=usage, cost=None))
+    return Record(question=one_question, answer=Reply(text=text, latency=number, usage=usage, cost=None))
 
 
 def pooled(metric: Metric, records: list[Record]) -> dict[str, object]:
@@ -127,7 +129,7 @@ def test_what_a_record_lacks_is_said_and_is_never_zero() -> None:
 
 
 def test_the_figures_of_an_old_run_are_those_of_its_profile() -> None:
-    (source,) = [path for path in MADE_BEFORE.iterdir() if path.is_dir()]
+    (source,) = [path for path in BUILT_BEFORE.iterdir() if path.is_dir()]
     run = Run.scored(source)
     figures = run.figures("fathoms")
     metrics = profile_metrics(figures)

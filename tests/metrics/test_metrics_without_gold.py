@@ -47,11 +47,11 @@ def scores(
     for metric in named([names]):
         assert isinstance(metric, JudgedMetric)
         verdicts = {}
-        for asked in metric.judgements(one, {}) if metric.lacks(one) is None else ():
-            pair = f"{asked.claim} | {asked.premise}"
-            key = asked.premise if asked.rubric == "relevance" else pair if pair in labels else asked.claim
+        for wanted in metric.judgements(one, {}) if metric.lacks(one) is None else ():
+            pair = f"{wanted.claim} | {wanted.premise}"
+            key = wanted.premise if wanted.rubric == "relevance" else pair if pair in labels else wanted.claim
             if label := labels.get(key):
-                verdicts[asked] = Verdict(claim=asked.claim, premise=asked.premise, label=label)
+                verdicts[wanted] = Verdict(claim=wanted.claim, premise=wanted.premise, label=label)
         scored = RecordScore(abstained=abstention == "abstention", abstention=abstention)  # type: ignore[arg-type]
         found[metric.name] = metric.of(Facts(one, scored, verdicts=verdicts))
     return found

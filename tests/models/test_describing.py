@@ -50,11 +50,11 @@ def described(
 
     async def all_at_once() -> list[str]:
         caller = Caller(ProviderCalls(ExecutionSettings(max_attempts=2, first_wait=0.01)))
-        made = (
+        result = (
             describer.description(picture, picture.stem, ModelCalls(caller, done=calls))
             for picture in pictures
         )
-        return await asyncio.gather(*made)
+        return await asyncio.gather(*result)
 
     with closing(Cache(folder / "cache")) as cache:
         describer = Describer(model, prompt, ReplyCache(cache))

@@ -77,7 +77,7 @@ def test_thinking_and_cached_tokens_are_counted(server: Vendors, stream: bool) -
         "output_tokens": 503,
         "output_tokens_details": {"thinking_tokens": 400},
     }
-    server.script = lambda asked: Said("It is 42.", thought="Let me see.", usage=counts)
+    server.script = lambda request: Said("It is 42.", thought="Let me see.", usage=counts)
     reply = answered(adapter("anthropic", server, stream=stream), prompt())
     assert (reply.text, reply.reasoning) == ("It is 42.", "Let me see.")
     assert reply.usage == Usage(
@@ -92,25 +92,25 @@ def test_thinking_and_cached_tokens_are_counted(server: Vendors, stream: bool) -
 def test_a_refusal(server: Vendors, stream: bool) -> None:
     details = {"stop_details": {"type": "refusal", "category": "bio", "explanation": "No."}}
     model = adapter("anthropic", server, stream=stream)
-    server.script = lambda asked: Said("I can", stop="refusal", more=details)
+    server.script = lambda request: Said("I can", stop="refusal", more=details)
     reply = answered(model, prompt())
     assert (reply.text, reply.stop_reason, reply.refusal) == ("I can", "refusal", "refusal: bio")
-    server.script = lambda asked: Said("", stop="refusal")
+    server.script = lambda request: Said("", stop="refusal")
     reply = answered(model, prompt())
     assert (reply.text, reply.refusal, reply.usage.prompt_tokens) == ("", "refusal", 11)
 
 
 def test_overloaded(server: Vendors) -> None:
     body = error_body("anthropic", 529, "Overloaded", "overloaded_error")
-    server.script = lambda asked: Fails(529, body, {"retry-after": "3"})
+    server.script = lambda request: Fails(529, body, {"retry-after": "3"})
     with pytest.raises(RateLimitError, match="529: Overloaded") as caught:
         answered(adapter("anthropic", server), prompt())
     assert (caught.value.status, caught.value.retry_after) == (529, 3.0)
 
 
 def test_too_many_pages(server: Vendors) -> None:
-    told = "messages.0.content.0.pdf.source: A maximum of 100 PDF pages may be provided."
-    server.script = lambda asked: Fails(400, error_body("anthropic", 400, told, "invalid_request_error"))
+    text = "messages.0.content.0.pdf.source: A maximum of 100 PDF pages may be provided."
+    server.script = lambda request: Fails(400, error_body("anthropic", 400, text, "invalid_request_error"))
     with pytest.raises(PromptTooLongError, match="100 PDF pages"):
         answered(adapter("anthropic", server), prompt())
 

@@ -49,7 +49,7 @@ def stream(request: pytest.FixtureRequest) -> bool:
 def every(*steps: Step) -> Any:
     """A script that plays its steps in order, and the last one from then on."""
     left = list(steps)
-    return lambda asked: left.pop(0) if len(left) > 1 else left[0]
+    return lambda wanted: left.pop(0) if len(left) > 1 else left[0]
 
 
 WRONG: list[tuple[str, dict[str, Any], str]] = [
@@ -207,10 +207,10 @@ TOO_LONG = {
 }
 
 
-def fails(api: str, told: tuple[int, str, str], **headers: str) -> Fails:
+def fails(api: str, reported: tuple[int, str, str], **headers: str) -> Fails:
     """An error as the vendor words it."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Fails(told[0], error_body(api, *told), named)
+    return Fails(reported[0], error_body(api, *reported), named)
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -306,10 +306,10 @@ def test_an_error_repeats_neither_key_nor_file(api: str, server: Vendors, pdfs: 
     server.script = every(fails(api, (400, f"bad request with {KEY} and {data}: {'why ' * 200}", "invalid")))
     with pytest.raises(ModelError, match="bad request with") as caught:
         answered(adapter(api, server), prompt(files=pdfs[:1]))
-    told = str(caught.value)
-    assert not secrets_in(told, KEY)
-    assert "JVBERi0" not in told
-    assert len(told) < 500
+    message = str(caught.value)
+    assert not secrets_in(message, KEY)
+    assert "JVBERi0" not in message
+    assert len(message) < 500
 
 
 def test_quoted_masks_the_key_and_cuts_long_text() -> None:
@@ -467,13 +467,13 @@ def test_options_are_not_for_what_has_its_own(api: str, server: Vendors) -> None
 
 
 def test_refused_by_a_filter_before_the_model(server: Vendors, stream: bool) -> None:
-    told = {
+    fields = {
         "anthropic": ("Output blocked by content filtering policy", "invalid_request_error"),
         "chat": ("Invalid prompt: flagged as potentially violating our usage policy", "invalid_prompt"),
         "responses": ("The response was filtered by the content management policy", "content_filter"),
     }
     words = {"anthropic": "content filter", "chat": "invalid_prompt", "responses": "content_filter"}
-    for api, (message, code) in told.items():
+    for api, (message, code) in fields.items():
         server.script = every(fails(api, (400, message, code)))
         model = adapter(api, server, stream=stream)
         reply, call = asyncio.run(Caller().reply(model, prompt(), purpose="answer"))
@@ -515,8 +515,8 @@ def test_a_file_that_has_changed_is_not_sent(api: str, attach: str, server: Vend
 
 
 def test_an_account_that_is_closed_is_no_refusal_of_a_question(server: Vendors) -> None:
-    told = (403, "Your access was ended for violating our usage policies", "access_terminated")
-    server.script = every(fails("chat", told))
+    reported = (403, "Your access was ended for violating our usage policies", "access_terminated")
+    server.script = every(fails("chat", reported))
     with pytest.raises(ModelError, match="403: Your access was ended"):
         answered(adapter("chat", server), prompt())
 

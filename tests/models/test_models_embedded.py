@@ -35,8 +35,8 @@ def ask(model: Embedded, question: str, context: str = "") -> Reply:
 
 
 def test_a_reply_says_what_it_cost(smollm: Embedded) -> None:
-    asked = prompt("What is the capital of France?")
-    reply = asyncio.run(smollm.reply(asked))
+    one_prompt = prompt("What is the capital of France?")
+    reply = asyncio.run(smollm.reply(one_prompt))
     assert reply.text
     assert reply.reasoning == ""
     assert reply.stop_reason in {"stop", "length"}
@@ -47,7 +47,7 @@ def test_a_reply_says_what_it_cost(smollm: Embedded) -> None:
     assert 1 <= reply.usage.completion_tokens <= 12
     assert reply.latency is not None
     assert 0 < reply.latency < 120
-    assert smollm.count_tokens(asked.messages) == reply.usage.prompt_tokens
+    assert smollm.count_tokens(one_prompt.messages) == reply.usage.prompt_tokens
 
 
 def test_tokens_are_counted_as_the_server_counts_them(smollm: Embedded) -> None:
@@ -119,15 +119,15 @@ def test_a_call_that_is_cancelled_frees_the_model(smollm: Embedded) -> None:
     model = smollm.model_copy(update={"max_tokens": 150})
 
     async def cancelled() -> tuple[float, float]:
-        begun = time.process_time()  # the model runs in this process
+        started = time.process_time()  # the model runs in this process
         reply = await model.reply(story)
-        whole = time.process_time() - begun
+        whole = time.process_time() - started
         assert reply.latency is not None
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(model.reply(story), reply.latency / 10)
-        begun = time.process_time()
+        started = time.process_time()
         await model.model_copy(update={"max_tokens": 1}).reply(prompt("hi"))
-        return time.process_time() - begun, whole
+        return time.process_time() - started, whole
 
     after, whole = asyncio.run(cancelled())
     assert after < whole / 2
@@ -137,13 +137,15 @@ def test_requests_at_once_give_the_replies_of_one_at_a_time(smollm: Embedded) ->
     """Of three prompts, two are asked at once, and the third waits for a copy that has answered another."""
     model = smollm.model_copy(update={"max_concurrency": 2, "n_ctx": 512, "max_tokens": 8})
     assert model.context_window == 512
-    asked = [prompt(f"How far is station {n}, and {'please ' * n}where is it?", FACTS) for n in range(3)]
+    some_prompts = [
+        prompt(f"How far is station {n}, and {'please ' * n}where is it?", FACTS) for n in range(3)
+    ]
 
     async def together(prompts: list[Prompt]) -> list[str]:
         return [reply.text for reply in await asyncio.gather(*map(model.reply, prompts))]
 
-    alone = [asyncio.run(together([one]))[0] for one in asked]
-    assert asyncio.run(together(asked[::-1])) == alone[::-1]
+    alone = [asyncio.run(together([one]))[0] for one in some_prompts]
+    assert asyncio.run(together(some_prompts[::-1])) == alone[::-1]
     assert len(model._copies()._loaded) == 2
 
 
@@ -281,8 +283,8 @@ def test_a_child_that_dies_costs_one_question(smollm: Embedded) -> None:
     before = ask(child, "How far is station 3?", FACTS)
 
     async def killed() -> Reply:
-        asked = child.model_copy(update={"max_tokens": 900}).reply(prompt("Tell me a very long story."))
-        task = asyncio.create_task(asked)
+        wanted = child.model_copy(update={"max_tokens": 900}).reply(prompt("Tell me a very long story."))
+        task = asyncio.create_task(wanted)
         pid = child._engine()._server.child.pid
         idle = cpu_seconds(pid)
         while cpu_seconds(pid) < idle + 0.2:  # until it works on the story

@@ -73,7 +73,7 @@ def test_thoughts_count_as_completion(server: Vendors, stream: bool) -> None:
         "cachedContentTokenCount": 2048,
         "totalTokenCount": 3297,
     }
-    server.script = lambda asked: Said("It is 42.", thought="Let me see.", usage=counts)
+    server.script = lambda request: Said("It is 42.", thought="Let me see.", usage=counts)
     reply = answered(adapter("google", server, stream=stream), prompt())
     assert (reply.text, reply.reasoning) == ("It is 42.", "Let me see.")
     assert reply.usage == Usage(
@@ -86,7 +86,7 @@ def test_thoughts_count_as_completion(server: Vendors, stream: bool) -> None:
 
 @pytest.mark.parametrize("reason", ["SAFETY", "RECITATION", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII"])
 def test_a_filter(server: Vendors, stream: bool, reason: str) -> None:
-    server.script = lambda asked: Said("Half an", stop=reason)
+    server.script = lambda request: Said("Half an", stop=reason)
     reply = answered(adapter("google", server, stream=stream), prompt())
     assert (reply.text, reply.stop_reason, reply.refusal) == ("Half an", reason, reason)
     assert reply.usage.prompt_tokens == 11
@@ -94,7 +94,7 @@ def test_a_filter(server: Vendors, stream: bool, reason: str) -> None:
 
 def test_a_blocked_prompt(server: Vendors, stream: bool) -> None:
     blocked: dict[str, Any] = {"candidates": [], "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}
-    server.script = lambda asked: Said("", more=blocked)
+    server.script = lambda request: Said("", more=blocked)
     reply = answered(adapter("google", server, stream=stream), prompt())
     assert (reply.text, reply.stop_reason) == ("", None)
     assert reply.refusal == "prompt blocked: PROHIBITED_CONTENT"
@@ -102,7 +102,7 @@ def test_a_blocked_prompt(server: Vendors, stream: bool) -> None:
 
 
 def test_reasons_that_are_no_refusal(server: Vendors, stream: bool) -> None:
-    server.script = lambda asked: Said("Half an", stop="MAX_TOKENS")
+    server.script = lambda request: Said("Half an", stop="MAX_TOKENS")
     reply = answered(adapter("google", server, stream=stream), prompt())
     assert (reply.text, reply.stop_reason, reply.refusal) == ("Half an", "MAX_TOKENS", None)
 
@@ -113,15 +113,15 @@ def test_how_long_to_wait_stands_in_the_body(server: Vendors) -> None:
         {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": []},
         {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"},
     ]
-    server.script = lambda asked: Fails(429, body)
+    server.script = lambda request: Fails(429, body)
     with pytest.raises(RateLimitError) as caught:
         answered(adapter("google", server), prompt())
     assert (caught.value.status, caught.value.retry_after) == (429, 34.4)
 
 
 def test_a_payload_above_the_limit(server: Vendors) -> None:
-    told = "Request payload size exceeds the limit: 20971520 bytes."
-    server.script = lambda asked: Fails(400, error_body("google", 400, told, "INVALID_ARGUMENT"))
+    text = "Request payload size exceeds the limit: 20971520 bytes."
+    server.script = lambda request: Fails(400, error_body("google", 400, text, "INVALID_ARGUMENT"))
     with pytest.raises(PromptTooLongError, match="20971520 bytes"):
         answered(adapter("google", server), prompt())
 

@@ -130,8 +130,8 @@ def test_vectors(embedder: OllamaEmbedder) -> None:
 
 
 def test_instructions_stand_before_the_texts(embedder: OllamaEmbedder) -> None:
-    told = {"query_instruction": "search_query:", "text_instruction": "search_document:"}
-    with_them = embedder.model_copy(update=told)
+    fields = {"query_instruction": "search_query:", "text_instruction": "search_document:"}
+    with_them = embedder.model_copy(update=fields)
     np.testing.assert_allclose(with_them.embed(["sea"]), embedder.embed(["search_document: sea"]), atol=1e-5)
     queries = with_them.embed_queries(["sea"]), embedder.embed_queries(["search_query: sea"])
     np.testing.assert_allclose(*queries, atol=1e-5)
@@ -197,13 +197,13 @@ def answer(text: str, **others: Any) -> dict[str, Any]:
     return {"model": "m", "message": message, "done": True, "done_reason": "stop", **counts, **others}
 
 
-def thinking(told: dict[str, Any], **options: Any) -> tuple[Reply, Stub]:
-    with serving({"/api/chat": told}) as stub:
+def thinking(reported: dict[str, Any], **options: Any) -> tuple[Reply, Stub]:
+    with serving({"/api/chat": reported}) as stub:
         return ask(OllamaLLM(model="thinker", base_url=stub.address, **options), "6 x 7?"), stub
 
 
 @pytest.mark.parametrize(
-    ("told", "text", "reasoning"),
+    ("reported", "text", "reasoning"),
     [
         (answer("42", message={"thinking": "six times seven"}), "42", "six times seven"),
         (answer("", message={"thinking": "cut off"}, done_reason="length"), "", "cut off"),
@@ -211,8 +211,8 @@ def thinking(told: dict[str, Any], **options: Any) -> tuple[Reply, Stub]:
         (answer("<think>cut off"), "", "cut off"),
     ],
 )
-def test_reasoning_is_kept_apart(told: dict[str, Any], text: str, reasoning: str) -> None:
-    reply, stub = thinking(told, think=True)
+def test_reasoning_is_kept_apart(reported: dict[str, Any], text: str, reasoning: str) -> None:
+    reply, stub = thinking(reported, think=True)
     assert (reply.text, reply.reasoning) == (text, reasoning)
     assert stub.bodies("/api/chat")[0]["think"] is True
 
@@ -306,8 +306,8 @@ def test_the_zeros_of_blank_texts_alone_have_the_width_of_the_model() -> None:
 )
 def test_counts_of_other_versions(read: int | None, cut: bool | None) -> None:
     """Ten words to a context of 128: later versions keep half of the context and a little more."""
-    told = answer("42", prompt_eval_count=read, eval_count=1)
-    with serving({"/api/chat": told}) as stub:
+    reply = answer("42", prompt_eval_count=read, eval_count=1)
+    with serving({"/api/chat": reply}) as stub:
         assert (
             ask(OllamaLLM(model="m", base_url=stub.address, n_ctx=128, max_tokens=9), "a " * 10).prompt_cut
             is cut
@@ -316,8 +316,8 @@ def test_counts_of_other_versions(read: int | None, cut: bool | None) -> None:
 
 def test_half_a_context_is_a_cut_where_more_words_were_sent() -> None:
     """As others measured with 0.33: 16,386 tokens read in a context of 32,768."""
-    told = answer("42", prompt_eval_count=16386)
-    with serving({"/api/chat": told}) as stub:
+    reply = answer("42", prompt_eval_count=16386)
+    with serving({"/api/chat": reply}) as stub:
         model = OllamaLLM(model="m", base_url=stub.address, n_ctx=32768)
         assert ask(model, "word " * 33_000).prompt_cut is True
         assert ask(model, "word " * 12_000).prompt_cut is None

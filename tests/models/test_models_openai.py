@@ -93,7 +93,7 @@ def test_usage(server: Vendors, stream: bool) -> None:
         "prompt_tokens_details": {"cached_tokens": 1920, "cache_write_tokens": 86},
         "completion_tokens_details": {"reasoning_tokens": 128},
     }
-    server.script = lambda asked: Said(usage=counts)
+    server.script = lambda request: Said(usage=counts)
     expected = Usage(
         prompt_tokens=2006,
         completion_tokens=300,
@@ -103,12 +103,12 @@ def test_usage(server: Vendors, stream: bool) -> None:
     )
     assert answered(adapter("chat", server, stream=stream), prompt()).usage == expected
     named = {key.replace("prompt", "input").replace("completion", "output"): n for key, n in counts.items()}
-    server.script = lambda asked: Said(usage=named)
+    server.script = lambda request: Said(usage=named)
     assert answered(adapter("responses", server, stream=stream), prompt()).usage == expected
 
 
 def test_a_model_that_refuses(server: Vendors, stream: bool) -> None:
-    server.script = lambda asked: Said("", refusal="I can't help with that.")
+    server.script = lambda request: Said("", refusal="I can't help with that.")
     for api in ("chat", "responses"):
         reply = answered(adapter(api, server, stream=stream), prompt())
         assert (reply.text, reply.refusal) == ("I can't help with that.", "refusal")
@@ -116,11 +116,11 @@ def test_a_model_that_refuses(server: Vendors, stream: bool) -> None:
 
 
 def test_a_content_filter(server: Vendors, stream: bool) -> None:
-    server.script = lambda asked: Said("Half an", stop="content_filter")
+    server.script = lambda request: Said("Half an", stop="content_filter")
     reply = answered(adapter("chat", server, stream=stream), prompt())
     assert (reply.text, reply.stop_reason, reply.refusal) == ("Half an", "content_filter", "content_filter")
     cut = {"incomplete_details": {"reason": "content_filter"}}
-    server.script = lambda asked: Said("Half an", stop="incomplete", more=cut)
+    server.script = lambda request: Said("Half an", stop="incomplete", more=cut)
     reply = answered(adapter("responses", server, stream=stream), prompt())
     assert (reply.text, reply.stop_reason, reply.refusal) == ("Half an", "content_filter", "content_filter")
 
@@ -132,20 +132,20 @@ def failed(code: str, message: str) -> Said:
 
 def test_a_response_that_failed(server: Vendors, stream: bool) -> None:
     model = adapter("responses", server, stream=stream)
-    server.script = lambda asked: failed("server_error", "The server had an error.")
+    server.script = lambda request: failed("server_error", "The server had an error.")
     with pytest.raises(ModelError, match="answers 500: The server had an error"):
         answered(model, prompt())
-    server.script = lambda asked: failed("rate_limit_exceeded", "Slow down.")
+    server.script = lambda request: failed("rate_limit_exceeded", "Slow down.")
     with pytest.raises(RateLimitError, match="Slow down"):
         answered(model, prompt())
-    server.script = lambda asked: failed("bio_policy", "Not this.")
+    server.script = lambda request: failed("bio_policy", "Not this.")
     reply = answered(model, prompt())
     assert (reply.text, reply.stop_reason, reply.refusal) == ("", "failed", "bio_policy")
 
 
 def test_a_response_that_is_cut_and_its_reasoning(server: Vendors, stream: bool) -> None:
     cut = {"incomplete_details": {"reason": "max_output_tokens"}}
-    server.script = lambda asked: Said("Half", thought="Hm.", stop="incomplete", more=cut)
+    server.script = lambda request: Said("Half", thought="Hm.", stop="incomplete", more=cut)
     reply = answered(adapter("responses", server, stream=stream), prompt())
     assert (reply.text, reply.reasoning) == ("Half", "Hm.")
     assert (reply.stop_reason, reply.refusal) == ("max_output_tokens", None)
@@ -153,13 +153,15 @@ def test_a_response_that_is_cut_and_its_reasoning(server: Vendors, stream: bool)
 
 def test_limits_that_waiting_does_not_lift(server: Vendors) -> None:
     model = adapter("chat", server)
-    told: dict[str, Any] = {}
-    server.script = lambda asked: Fails(429, error_body("chat", 429, told["message"], told["code"]))
-    told.update(message="You exceeded your current quota", code="insufficient_quota")
+    one_request: dict[str, Any] = {}
+    server.script = lambda request: Fails(
+        429, error_body("chat", 429, one_request["message"], one_request["code"])
+    )
+    one_request.update(message="You exceeded your current quota", code="insufficient_quota")
     with pytest.raises(ModelError, match="current quota") as caught:
         answered(model, prompt())
     assert type(caught.value) is ModelError
-    told.update(
+    one_request.update(
         message="Request too large for gpt-x: Limit 30000, Requested 40000", code="rate_limit_exceeded"
     )
     with pytest.raises(PromptTooLongError, match="Requested 40000"):

@@ -60,9 +60,9 @@ def test_a_reply_with_its_usage(llm: OpenAICompatibleLLM) -> None:
 
 
 def test_a_stream_tells_when_the_first_token_came(llm: OpenAICompatibleLLM) -> None:
-    told = {"temperature": 0.0, "max_tokens": 8}
+    fields = {"temperature": 0.0, "max_tokens": 8}
     streamed, whole = (
-        ask(llm.model_copy(update={**told, "stream": stream}), "Tell me a story of the sea.")
+        ask(llm.model_copy(update={**fields, "stream": stream}), "Tell me a story of the sea.")
         for stream in (True, False)
     )
     assert streamed.first_token is not None
@@ -76,11 +76,11 @@ def test_a_stream_tells_when_the_first_token_came(llm: OpenAICompatibleLLM) -> N
 
 def test_a_whole_prompt_is_known_to_be_whole(llm: OpenAICompatibleLLM) -> None:
     """The server counted it beforehand; also when it is in its cache."""
-    asked = prompt("Tell me a story of the sea.")
-    counted = asked.model_copy(update={"tokens": llm.count_tokens(asked.messages)})
+    one_prompt = prompt("Tell me a story of the sea.")
+    counted = one_prompt.model_copy(update={"tokens": llm.count_tokens(one_prompt.messages)})
     for _ in range(2):
         assert asyncio.run(llm.reply(counted)).prompt_cut is False
-    assert asyncio.run(llm.reply(asked)).prompt_cut is None
+    assert asyncio.run(llm.reply(one_prompt)).prompt_cut is None
 
 
 def test_a_prompt_that_is_too_long_is_refused(llm: OpenAICompatibleLLM) -> None:
@@ -431,7 +431,7 @@ def test_a_server_that_does_not_count_is_asked_once() -> None:
 
 def test_the_progress_of_embedding_is_that_of_the_requests(tmp_path: Path) -> None:
     """A server on a slow machine takes minutes for 64 texts, so the first of them are told before."""
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
 
     def vectors(body: Any) -> tuple[int, Any]:
         return 200, rows(*([1.0, float(len(text))] for text in body["input"]))
@@ -439,5 +439,7 @@ def test_the_progress_of_embedding_is_that_of_the_requests(tmp_path: Path) -> No
     pytest.importorskip("llama_index.embeddings.openai_like")
     with serving({"/v1/embeddings": vectors}) as stub:
         embedder = OpenAICompatibleEmbedder(model="m", base_url=f"{stub.address}/v1", batch_size=2)
-        embed_cached(embedder, list("abcde"), Cache(tmp_path), lambda done, total: told.append((done, total)))
-    assert told == [(0, 5), (2, 5), (4, 5), (5, 5)]
+        embed_cached(
+            embedder, list("abcde"), Cache(tmp_path), lambda done, total: reported.append((done, total))
+        )
+    assert reported == [(0, 5), (2, 5), (4, 5), (5, 5)]

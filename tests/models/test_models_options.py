@@ -96,7 +96,7 @@ def test_an_address_with_a_user_is_refused(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "address"),
+    ("reported", "address"),
     [
         ("", "http://127.0.0.1:11434"),
         ("somewhere", "http://somewhere:11434"),
@@ -110,15 +110,17 @@ def test_an_address_with_a_user_is_refused(address: str) -> None:
         (' "somewhere:80" ', "http://somewhere:80"),
     ],
 )
-def test_ollamas_own_variable(told: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ollamas_own_variable(reported: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Ollama reads it (envconfig/config.go, `Host`)."""
-    monkeypatch.setenv("OLLAMA_HOST", told)
+    monkeypatch.setenv("OLLAMA_HOST", reported)
     assert server_address() == address
 
 
-@pytest.mark.parametrize("told", ["http://user:pw@host", "user:pw@host", "host:99999", "host:80a", "ftp://a"])
-def test_ollamas_own_variable_is_checked_too(told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OLLAMA_HOST", told)
+@pytest.mark.parametrize(
+    "reported", ["http://user:pw@host", "user:pw@host", "host:99999", "host:80a", "ftp://a"]
+)
+def test_ollamas_own_variable_is_checked_too(reported: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OLLAMA_HOST", reported)
     with pytest.raises(ConfigError, match=r"^the environment variable OLLAMA_HOST: ") as caught:
         server_address()
     assert "pw" not in str(caught.value)

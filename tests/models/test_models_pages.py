@@ -112,13 +112,13 @@ def test_many_vectors_are_the_librarys_own(kind: str, pictures: list[Path], tmp_
     embedder = MultiVectorEmbedder(model=folder, device="cpu")
     pages, questions = embedder.embed_pages(pictures), embedder.embed_questions(QUESTIONS)
     theirs = late_interaction(folder, {"images": opened(pictures)})
-    asked = late_interaction(folder, {"text": QUESTIONS})
-    for own, their in zip([*pages, *questions], [*theirs, *asked], strict=True):
+    wanted = late_interaction(folder, {"text": QUESTIONS})
+    for own, their in zip([*pages, *questions], [*theirs, *wanted], strict=True):
         assert own.dtype == np.float32
         np.testing.assert_allclose(own, their, atol=1e-5)
     assert len({vectors.tobytes() for vectors in pages}) == len(pictures)  # no two pages are alike
     scores = max_sim(questions, MultiVectors.write(tmp_path / "store", pages))
-    np.testing.assert_allclose(scores, their_scores(folder, asked, theirs), rtol=1e-5)
+    np.testing.assert_allclose(scores, their_scores(folder, wanted, theirs), rtol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(pages[0], axis=1), 1, atol=1e-5)
 
 
@@ -129,8 +129,8 @@ def test_single_vectors_are_the_librarys_own(kind: str, pictures: list[Path]) ->
     embedder = ImageTextEmbedder(model=folder, device="cpu")
     pages, questions = embedder.embed_pages(pictures), embedder.embed_questions(QUESTIONS[:2])
     theirs = single_vectors(folder, {"images": opened(pictures)})
-    asked = single_vectors(folder, {"text": QUESTIONS[:2]})
-    for own, their in zip([*pages, *questions], [*theirs, *asked], strict=True):
+    wanted = single_vectors(folder, {"text": QUESTIONS[:2]})
+    for own, their in zip([*pages, *questions], [*theirs, *wanted], strict=True):
         np.testing.assert_allclose(own, their, atol=1e-5)
 
 
@@ -176,7 +176,7 @@ def test_the_vectors_of_patches_and_words_are_known(
     [vectors], [question] = embedder.embed_pages(pictures[:1]), embedder.embed_questions(QUESTIONS[:1])
     columns, rows, first = grids[0]
     patches = vectors[first : first + columns * rows]
-    made = heatmap(question[words.first : words.end], patches, columns, rows)
+    heat = heatmap(question[words.first : words.end], patches, columns, rows)
     from sentence_transformers.multi_vector_encoder.interpretability import maxsim_similarity_map
     from torch import from_numpy
 
@@ -185,7 +185,7 @@ def test_the_vectors_of_patches_and_words_are_known(
     )
     their = theirs.amax(dim=0).numpy()
     scaled = 100 * (their - their.min()) / (their.max() - their.min())
-    np.testing.assert_allclose(np.reshape(made.values, (rows, columns)), scaled, atol=0.5 + 1e-3)
+    np.testing.assert_allclose(np.reshape(heat.values, (rows, columns)), scaled, atol=0.5 + 1e-3)
 
 
 def their_map(kind: str, picture: Path, question: str) -> Any:
@@ -203,12 +203,12 @@ def their_map(kind: str, picture: Path, question: str) -> Any:
     with quiet():
         model = getattr(transformers, f"{name}ForRetrieval").from_pretrained(folder)
         processor = getattr(transformers, f"{name}Processor").from_pretrained(folder)
-    seen, asked = processor(images=opened([picture])), processor(text=[question])
+    seen, wanted = processor(images=opened([picture])), processor(text=[question])
     seen.pop("labels", None)
     with torch.inference_mode():
-        vectors, words = model(**seen).embeddings[0].numpy(), model(**asked).embeddings[0].numpy()
+        vectors, words = model(**seen).embeddings[0].numpy(), model(**wanted).embeddings[0].numpy()
     patches = vectors[(seen["input_ids"][0] == processor.image_token_id).numpy()]
-    tokens, ids = processor.tokenizer(question, add_special_tokens=False)["input_ids"], asked["input_ids"][0]
+    tokens, ids = processor.tokenizer(question, add_special_tokens=False)["input_ids"], wanted["input_ids"][0]
     (at,) = [n for n in range(len(ids)) if ids[n : n + len(tokens)].tolist() == tokens]
     best = (words[at : at + len(tokens)] @ patches.T).max(axis=0)
     _, rows, columns = (seen["image_grid_thw"][0] // 2).tolist() if kind == "colqwen2" else (1, 4, 4)
@@ -230,10 +230,10 @@ def test_the_heatmap_is_that_of_the_librarys_vectors(kind: str, pictures: list[P
         locate=lambda of, texts: located_cached(embedder, [sizes[n - 1] for _, n in of], texts, cache),
     )
     document = Document(id="a.pdf", path=Path("a.pdf"), sha256="0", pages=(Page(number=1, text=""),))
-    asked, found = QUESTIONS[:2], [[(0, 2), (0, 1)], [(0, 2)]]
-    made = heatmaps_of(pages, [document], asked, embedder.embed_questions(asked), found)
-    assert list(map(len, made)) == [2, 1]
-    for question, row, maps in zip(asked, found, made, strict=True):
+    wanted, found = QUESTIONS[:2], [[(0, 2), (0, 1)], [(0, 2)]]
+    result = heatmaps_of(pages, [document], wanted, embedder.embed_questions(wanted), found)
+    assert list(map(len, result)) == [2, 1]
+    for question, row, maps in zip(wanted, found, result, strict=True):
         for (_, number), one in zip(row, maps, strict=True):
             expected = their_map(kind, pictures[number - 1], question)
             assert one is not None

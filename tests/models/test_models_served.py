@@ -302,16 +302,16 @@ def test_keys_come_from_the_environment_and_are_never_shown(
     monkeypatch.setenv("EMBEDDER_KEY", "another-key-0123456789")
     with pytest.raises(
         ModelError, match="refuses the key: set the environment variable EMBEDDER_KEY"
-    ) as told:
+    ) as caught:
         embedder.embed_questions(["a"])
-    assert "another-key" not in str(told.value)
+    assert "another-key" not in str(caught.value)
     assert "another-key" not in str(embedder.identity())
     monkeypatch.setenv("EMBEDDER_KEY", KEY)
     for api in APIS:
         server.steps = [Fails(400, f"no model for Bearer {KEY}")]
-        with pytest.raises(ModelError, match="no model for") as told:
+        with pytest.raises(ModelError, match="no model for") as caught:
             embedder_of(api).embed_questions(["a"])
-        assert KEY not in str(told.value)
+        assert KEY not in str(caught.value)
     monkeypatch.delenv("EMBEDDER_KEY")
     for api in APIS:
         with pytest.raises(ConfigError, match="EMBEDDER_KEY is not set"):

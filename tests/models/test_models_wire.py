@@ -55,8 +55,8 @@ END = event(b"[DONE]") + chunk(b"")
 
 def reply_of(act: Act, **options: Any) -> Reply:
     """The reply of a server that does so."""
-    with service(act) as made:
-        model = OpenAICompatibleLLM(model="m", base_url=f"{made.address}/v1", **options)
+    with service(act) as server:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{server.address}/v1", **options)
         return asyncio.run(model.reply(PROMPT))
 
 
@@ -131,8 +131,8 @@ LITELLM = {
 @pytest.mark.parametrize(("error", "name"), [(AZURE, "content_filter"), (LITELLM, "content filter")])
 def test_the_filter_of_a_gateway_is_a_refusal(error: dict[str, Any], name: str) -> None:
     """Azure OpenAI's error as its documentation shows it, and that of LiteLLM's proxy."""
-    with service(refusing(400, json.dumps({"error": error}).encode())) as made:
-        model = OpenAICompatibleLLM(model="m", base_url=f"{made.address}/v1")
+    with service(refusing(400, json.dumps({"error": error}).encode())) as server:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{server.address}/v1")
         reply, call = asyncio.run(Caller().reply(model, PROMPT, purpose="answer"))
     assert (reply.text, reply.refusal, call.error, call.attempts) == ("", name, None, 1)
 
@@ -204,11 +204,11 @@ def test_malformed_replies_are_model_errors(body: bytes, words: str) -> None:
 
 
 def test_counts_that_are_no_numbers_are_not_known() -> None:
-    told = {
+    fields = {
         "choices": [{"message": {"content": "42"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": "20"},
     }
-    assert reply_of(sending(plain(json.dumps(told).encode()))).usage.prompt_tokens is None
+    assert reply_of(sending(plain(json.dumps(fields).encode()))).usage.prompt_tokens is None
 
 
 def test_an_error_in_the_middle_of_a_stream() -> None:
@@ -277,8 +277,8 @@ def test_connections_are_used_again_and_closed_with_their_loop() -> None:
     async def thrice(model: OpenAICompatibleLLM) -> list[str]:
         return [(await model.reply(PROMPT)).text for _ in range(3)]
 
-    with service(act) as made:
-        model = OpenAICompatibleLLM(model="m", base_url=f"{made.address}/v1")
+    with service(act) as server:
+        model = OpenAICompatibleLLM(model="m", base_url=f"{server.address}/v1")
         assert asyncio.run(thrice(model)) == ["42"] * 3
         assert asyncio.run(thrice(model)) == ["42"] * 3
     assert len(opened) == 2
@@ -295,17 +295,17 @@ def test_pieces_of_ollama() -> None:
         connection.sendall(chunk(json.dumps({**last, "prompt_eval_count": 20, "eval_count": 3}).encode()))
         connection.sendall(chunk(b""))
 
-    with service(act) as made:
-        reply = asyncio.run(OllamaLLM(model="m", base_url=made.address).reply(PROMPT))
+    with service(act) as server:
+        reply = asyncio.run(OllamaLLM(model="m", base_url=server.address).reply(PROMPT))
     assert (reply.text, reply.stop_reason, reply.usage.completion_tokens) == ("42", "stop", 3)
     assert reply.first_token is not None
     half = HEAD.replace(b"text/event-stream", b"application/x-ndjson")
     half += chunk(b'{"message": {"content": "4"}, "done": false}\n') + chunk(b"")
     with (
-        service(sending(half)) as made,
+        service(sending(half)) as server,
         pytest.raises(NoAnswerError, match="the stream ended before the answer was complete"),
     ):
-        asyncio.run(OllamaLLM(model="m", base_url=made.address).reply(PROMPT))
+        asyncio.run(OllamaLLM(model="m", base_url=server.address).reply(PROMPT))
 
 
 def test_a_stream_whose_end_is_said_needs_no_finish_reason() -> None:

@@ -28,7 +28,7 @@ WORDS = [
     "Word",
     "B. Word",
 ]
-MARKS = [
+LABELS = [
     *".?!.;:,()[]{}'\"*@&_…»”“„\u2018\u2019\u2013",
     ". .",
     "...",
@@ -74,7 +74,7 @@ def test_sentences_are_those_of_nltk() -> None:
     parameters.abbrev_types = ABBREVIATIONS
     punkt = PunktSentenceTokenizer(parameters)
     untrained = PunktSentenceTokenizer()
-    for text in drawn(*WORDS, *MARKS, *MARKS):
+    for text in drawn(*WORDS, *LABELS, *LABELS):
         assert split(text, ABBREVIATIONS) == punkt.tokenize(text)
         assert pieces(text) == split_by_sentence_tokenizer_internal(text, untrained), "as LlamaIndex cuts"
 
@@ -82,7 +82,7 @@ def test_sentences_are_those_of_nltk() -> None:
 def test_words_are_those_of_nltk() -> None:
     from nltk.tokenize import NLTKWordTokenizer
 
-    for text in drawn(*WORDS, *MARKS, *QUOTED, *RUNS):
+    for text in drawn(*WORDS, *LABELS, *QUOTED, *RUNS):
         assert sentence_words(text.rstrip()) == NLTKWordTokenizer().tokenize(text.rstrip())
 
 

@@ -51,8 +51,8 @@ def main(extra: str) -> None:
     if {"torchvision", "easyocr", "bert_score"} & {*sys.modules, *modules(extra)}:
         from fathoms.models.weights.hub import repair_torchvision
 
-        kept = repair_torchvision()  # as fathoms does before it imports them
-        print(f"torchvision's operators: {'declared' if kept is not None else 'its own'}")
+        stored = repair_torchvision()  # as fathoms does before it imports them
+        print(f"torchvision's operators: {'declared' if stored is not None else 'its own'}")
     for module in modules(extra):
         importlib.import_module(module)
         print(f"import {module}")

@@ -88,8 +88,8 @@ def test_options_of_the_command_line(project: Project) -> None:
     # the first question of each category: one right answer and one wrong one, and the section asks for 0.5
     done = run_pytest(project, "--fathoms-out", "elsewhere", "--fathoms-limit", "2")
     assert done.returncode == 0, done.stdout
-    (made,) = (project.path / "elsewhere").glob("*_tiny_*")
-    assert f"{made.name}: correctness 0.50 (2 questions), at least 0.5: PASS" in done.stdout
+    (result,) = (project.path / "elsewhere").glob("*_tiny_*")
+    assert f"{result.name}: correctness 0.50 (2 questions), at least 0.5: PASS" in done.stdout
     assert not (project.path / "runs").exists()
 
 

@@ -44,15 +44,15 @@ def question(name: str, category: str, *answers: str, answerable: bool = True) -
     return Question(id=name, text=name, category=category, answers=variants, answerable=answerable)
 
 
-def answered(asked: Question, text: str, repeat: int = 0) -> Record:
+def answered(one_question: Question, text: str, repeat: int = 0) -> Record:
     usage = Usage(prompt_tokens=10, completion_tokens=2)
     return Record(
-        question=asked, repeat=repeat, answer=Reply(text=text, usage=usage), timings={"generate": 2}
+        question=one_question, repeat=repeat, answer=Reply(text=text, usage=usage), timings={"generate": 2}
     )
 
 
-def failed(asked: Question) -> Record:
-    return Record(question=asked, error=Failure(kind="ModelError", message="timed out"))
+def failed(one_question: Question) -> Record:
+    return Record(question=one_question, error=Failure(kind="ModelError", message="timed out"))
 
 
 RECORDS = [
@@ -157,10 +157,10 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 def test_verdicts_are_kept_and_not_made_again(tmp_path: Path) -> None:
     run = make(tmp_path)
     score_run(run)
-    kept = run.verdicts("abstention")
-    assert {verdict.label for verdict in kept.values()} == {"statement", "abstention"}
+    stored = run.verdicts("abstention")
+    assert {verdict.label for verdict in stored.values()} == {"statement", "abstention"}
     # another label in the file wins over the classifier: it is not asked again
-    turned = {key: verdict.model_copy(update={"label": "abstention"}) for key, verdict in kept.items()}
+    turned = {key: verdict.model_copy(update={"label": "abstention"}) for key, verdict in stored.items()}
     run.verdicts("abstention").add({key: verdict_text(key, one) for key, one in turned.items()})
     assert score_run(run).plain()["profiles"]["fathoms"]["overall"]["hallucination"] == 0.0
 
@@ -226,12 +226,12 @@ def test_a_refusal_is_neither_abstention_nor_hallucination(tmp_path: Path) -> No
     assert {verdict.claim for verdict in run.verdicts("abstention").values()} == {"It is red."}
 
 
-def shared(run: Run, setup: dict[str, object], killed: int, told: list[int]) -> QuestionScorer:
+def shared(run: Run, setup: dict[str, object], killed: int, reported: list[int]) -> QuestionScorer:
     """Score a run by two processes, of which some are `killed`, in small shares, and note the progress."""
     manifest, rules = run.manifest, Rules(Scoring(), scored_under("fathoms"), "fathoms")
     questions: dict[str, list[Entry]] = {}
-    for (asked, _), entry in run.records.entries().items():
-        questions.setdefault(asked, []).append(entry)
+    for (wanted, _), entry in run.records.entries().items():
+        questions.setdefault(wanted, []).append(entry)
     metrics = own_metrics(run, manifest)
     assert started_early(1, Scoring(), metrics) == []
     assert started_early(2 * WORTH, Scoring(), named(["semantic-similarity"])) == []
@@ -239,7 +239,7 @@ def shared(run: Run, setup: dict[str, object], killed: int, told: list[int]) -> 
         Share([entries], file_name(number) if number % 2 else None)
         for number, entries in enumerate(questions.values())
     ]
-    job = ScoreJob(run, manifest, rules, metrics, shares, told.append)
+    job = ScoreJob(run, manifest, rules, metrics, shares, reported.append)
     assert job.can_be_shared
     assert not replace(job, metrics=[*metrics, *named(["semantic-similarity"])]).can_be_shared
     scorer, stages = job.scorer()
@@ -281,12 +281,12 @@ def test_shares_add_up_to_the_whole(setup: dict[str, object], killed: int, tmp_p
         trust_run(run)
     summary = score_run(alone).plain()
     assert summary["metrics"]["rouge-l"]["overall"]["value"] > 0
-    told: list[int] = []
+    reported: list[int] = []
     setup = {name: str(tmp_path / str(value)) for name, value in setup.items()}
-    scorer = shared(together, setup, killed, told)
+    scorer = shared(together, setup, killed, reported)
     assert [one.id for one in scorer.tally.questions] == list(dict.fromkeys(r.question.id for r in records))
-    assert len(scorer.tally) == told[-1] == len(records)
-    assert told == sorted(told)
+    assert len(scorer.tally) == reported[-1] == len(records)
+    assert reported == sorted(reported)
     assert scorer.verdicts.keys() == alone.verdicts("abstention").keys()
     figures = {name: pool.figures().plain() for name, pool in scorer.pools.items()}
     for name, found in summary["metrics"].items():
@@ -347,8 +347,8 @@ def test_processes_find_the_verdicts_that_a_run_holds(tmp_path: Path) -> None:
     manifest, rules = run.manifest, Rules(Scoring(), scored_under("fathoms"), "fathoms")
     metrics = measuring(read_measures(manifest).metrics, StoredDocuments(run, manifest))
     questions: dict[str, list[Entry]] = {}
-    for (asked, _), entry in run.records.entries().items():
-        questions.setdefault(asked, []).append(entry)
+    for (wanted, _), entry in run.records.entries().items():
+        questions.setdefault(wanted, []).append(entry)
     shares = shares_of(questions, (), size=3)
     job = ScoreJob(run, manifest, rules, metrics, shares)
 

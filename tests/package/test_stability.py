@@ -73,14 +73,14 @@ def test_every_command_refuses_a_newer_run_and_says_what_to_do(
     written = json.loads((run / file).read_text())
     written.pop("crc")
     (run / file).write_text(json.dumps(written | {"schema": 2}))
-    asked = [
+    wanted = [
         ["report", str(run)],
         ["compare", str(run), str(finished_project.runs()[0])],
         ["gate", str(run), "--min", "correctness=0"],
     ]
     if file == "manifest.json":
-        asked.append(["score", str(run)])
-    for arguments in asked:
+        wanted.append(["score", str(run)])
+    for arguments in wanted:
         assert main(arguments) == 1, arguments
         said = capsys.readouterr().err
         assert f"{file} was written by a newer fathoms (schema 2): update fathoms" in said, arguments

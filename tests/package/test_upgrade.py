@@ -22,7 +22,7 @@ import pytest
 from fathoms import __version__
 from tests.support.project import Project
 
-MADE = Path(__file__).with_name("made_by_0_1_0")
+RESULT = Path(__file__).with_name("made_by_0_1_0")
 OLD = "20261127T160816347Z_tiny_7be6d59d"
 
 pytestmark = pytest.mark.slow
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """The project after its first run with this version."""
     folder = tmp_path_factory.mktemp("upgrade") / "project"
-    shutil.copytree(MADE, folder)
+    shutil.copytree(RESULT, folder)
     project = Project(folder)
     done = project.fathoms("run", "tiny.yaml")
     assert done.returncode == 0, done.stderr
@@ -50,7 +50,7 @@ def test_the_same_answers_get_the_same_figures(project: Project) -> None:
 def test_what_the_cache_has_is_used(project: Project) -> None:
     """The embedded chunks and the index have the same keys as then."""
     found = []
-    for one in (MADE, project.path):
+    for one in (RESULT, project.path):
         address = f"file:{one}/cache/cache.sqlite?mode=ro&immutable=1"  # which leaves no file beside it
         with closing(sqlite3.connect(address, uri=True)) as table:
             keys = {key for (key,) in table.execute("select key from sealed where kind = 'embedding'")}
@@ -64,7 +64,7 @@ def test_what_the_cache_has_is_used(project: Project) -> None:
     [("show", "lost"), ("report", OLD), ("compare", OLD, "lost"), ("trends", "tiny"), ("score", OLD)],
 )
 def test_old_runs_are_read(project: Project, tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    shutil.copytree(MADE, tmp_path / "project")
+    shutil.copytree(RESULT, tmp_path / "project")
     done = Project(tmp_path / "project").fathoms(*arguments)
     assert done.returncode == 0, done.stderr
     if arguments[0] == "report":

@@ -105,9 +105,9 @@ print(name)
 @pytest.mark.long  # `test_rooms.py` reads the imports
 @pytest.mark.parametrize("extra", list(hooks.extras()))
 def test_each_extra_is_imported_without_the_others(extra: str, root: Path, tmp_path: Path) -> None:
-    kept = {path.name for path in (root / "fathoms").iterdir()} - {"extras", "__pycache__"}
+    stored = {path.name for path in (root / "fathoms").iterdir()} - {"extras", "__pycache__"}
     (tmp_path / "fathoms" / "extras").mkdir(parents=True)
-    for name in (*kept, "extras/__init__.py", f"extras/{extra}"):
+    for name in (*stored, "extras/__init__.py", f"extras/{extra}"):
         (tmp_path / "fathoms" / name).symlink_to(root / "fathoms" / name)
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     command = [sys.executable, "-c", ALONE]

@@ -340,11 +340,11 @@ def test_the_default_prompt_is_refused(documents: dict[str, Path]) -> None:
 def test_page_images_obey_the_limits_of_each(documents: dict[str, Path], tmp_path: Path) -> None:
     """Of the two questions, only the longer one sends more than two images in a request."""
     ready = ingested(documents, Files())
-    asked_for = ready.retrieve([question("long.pdf", name="long"), question("short.pdf", name="short")])
-    told: list[dict[str, int]] = []
+    wanted_for = ready.retrieve([question("long.pdf", name="long"), question("short.pdf", name="short")])
+    reported: list[dict[str, int]] = []
 
     def render(document: Document, **bounds: int) -> dict[int, Path]:
-        told.append(bounds)
+        reported.append(bounds)
         return {1: tmp_path / "long.pdf"}
 
     fitting = Fitting(
@@ -356,8 +356,8 @@ def test_page_images_obey_the_limits_of_each(documents: dict[str, Path], tmp_pat
         render,
         ImageLimits(side=8000, many=2, side_of_many=2000, size=4_000_000),
     )
-    fitting.fit(asked_for)
-    assert told == [
+    fitting.fit(wanted_for)
+    assert reported == [
         {"max_side": 2000, "max_bytes": 3_000_000},
         {"max_side": 8000, "max_bytes": 3_000_000},
     ]

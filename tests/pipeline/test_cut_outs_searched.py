@@ -80,19 +80,19 @@ def drawn(folder: Path) -> Project:
         canvas = Canvas(str(folder / "pdfs" / name), pagesize=(300, 400), invariant=True)
         canvas.drawString(20, 380, name)
         canvas.save()
-    made = Project(folder)
-    made.write("layout.py", PARSER)
-    made.write("questions.json", json.dumps(QUESTIONS))
-    return made
+    project = Project(folder)
+    project.write("layout.py", PARSER)
+    project.write("questions.json", json.dumps(QUESTIONS))
+    return project
 
 
 @pytest.fixture
 def place(tmp_path: Path, server: Embeddings, monkeypatch: pytest.MonkeyPatch) -> Project:
-    made = drawn(tmp_path)
+    drawing = drawn(tmp_path)
     for units in ("pages", "figures", "both"):
-        made.write(f"{units}.yaml", CONFIG.format(address=server.address, units=units))
+        drawing.write(f"{units}.yaml", CONFIG.format(address=server.address, units=units))
     monkeypatch.chdir(tmp_path)
-    return made
+    return drawing
 
 
 def found(place: Project, units: str, text: str) -> list[str]:

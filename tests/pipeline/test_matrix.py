@@ -36,8 +36,8 @@ def written(folder: Path, text: str) -> Path:
 
 def test_every_combination_of_names_is_an_experiment(tmp_path: Path) -> None:
     path = written(tmp_path, TEXT)
-    made: list[Any] = [each for _, each in load_cells(path)]
-    assert [(each.name, each.generate.model, each.retrieve.kind, each.retrieve.top_k) for each in made] == [
+    result: list[Any] = [each for _, each in load_cells(path)]
+    assert [(each.name, each.generate.model, each.retrieve.kind, each.retrieve.top_k) for each in result] == [
         ("mine small text", "s", "bm25", 1),
         ("mine small picture", "s", "describe", 3),
         ("mine large text", "l", "bm25", 3),
@@ -47,7 +47,7 @@ def test_every_combination_of_names_is_an_experiment(tmp_path: Path) -> None:
     assert (base.name, base.generate.model, base.retrieve.top_k) == ("mine", "scripted", 3)
     over: Any = load_experiment(path, ["retrieve.top_k=7"], cell={"size": "small"})
     assert over.retrieve.top_k == 7, "--set wins over the matrix"
-    assert not any("matrix" in each.model_dump() for each in made)
+    assert not any("matrix" in each.model_dump() for each in result)
 
 
 def test_names_can_be_chosen(tmp_path: Path) -> None:

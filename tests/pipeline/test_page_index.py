@@ -56,11 +56,11 @@ QUESTIONS = [
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project of three pages with two configurations, whose cache the tests of this file share."""
-    made = write_project(tmp_path_factory.mktemp("seen"))
+    written = write_project(tmp_path_factory.mktemp("seen"))
     models = tiny_models()
-    made.write("many.yaml", CONFIG.format(kind="multi-vector", model=models["colqwen2"]))
-    made.write("one.yaml", CONFIG.format(kind="image-text", model=models["clip"]))
-    return made
+    written.write("many.yaml", CONFIG.format(kind="multi-vector", model=models["colqwen2"]))
+    written.write("one.yaml", CONFIG.format(kind="image-text", model=models["clip"]))
+    return written
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def pictures(place: Project, cache: Cache) -> dict[tuple[str, int], Path]:
     """The picture of every page, by its document and number."""
     found: dict[tuple[str, int], Path] = {}
     for name, path in documents(place).items():
-        made = page_images(Pdfium().parse(path), 20, cache.folder / "images", Pdfium())
-        found |= {(name, number): picture for number, picture in made.items()}
+        result = page_images(Pdfium().parse(path), 20, cache.folder / "images", Pdfium())
+        found |= {(name, number): picture for number, picture in result.items()}
     return found
 
 
@@ -96,9 +96,9 @@ def scores(embed: PageEmbedder, place: Project, cache: Cache) -> tuple[list[tupl
     """All pages, their scores for each question by the formula (for each vector of the question the largest
     product with a vector of the page, added up), and the number of vectors of all pages."""
     vectors = vectors_of(embed, place, cache)
-    asked = embedding.embed_questions(embed, [question.text for question in QUESTIONS])
-    made = [[sum((page @ row).max() for row in query) for page in vectors] for query in asked]
-    return list(pictures(place, cache)), made, sum(map(len, vectors))
+    some_vectors = embedding.embed_questions(embed, [question.text for question in QUESTIONS])
+    result = [[sum((page @ row).max() for row in query) for page in vectors] for query in some_vectors]
+    return list(pictures(place, cache)), result, sum(map(len, vectors))
 
 
 def best(pages: Sequence[tuple[str, int]], row: Sequence[float]) -> list[tuple[str, int]]:
@@ -209,31 +209,31 @@ def test_vectors_are_kept_as_the_options_say(place: Project, cache: Cache, optio
     settings = [f"retrieve.{name}={json.dumps(value)}" for name, value in options.items()]
     own = experiment(place, "many.yaml", "retrieve.top_k=1", *settings)
     assert isinstance(own.retrieve, Visual)
-    told: list[tuple[str, int, int]] = []
-    ready = own.prepare(documents(place), cache, progress=lambda *step: told.append(step))
+    reported: list[tuple[str, int, int]] = []
+    ready = own.prepare(documents(place), cache, progress=lambda *step: reported.append(step))
     hits = ready.retrieve(QUESTIONS)
-    assert (("pool vectors", 3, 3) in told) == ("pooling" in options)
+    assert (("pool vectors", 3, 3) in reported) == ("pooling" in options)
     pages, exact, _ = scores(own.retrieve.embed, place, cache)
-    kept = [stored(page, options) for page in vectors_of(own.retrieve.embed, place, cache)]
+    saved = [stored(page, options) for page in vectors_of(own.retrieve.embed, place, cache)]
     same = 0
-    asked = embedding.embed_questions(own.retrieve.embed, [question.text for question in QUESTIONS])
-    for question, query, row in zip(QUESTIONS, asked, exact, strict=True):
-        made = [sum((page @ vector).max() for vector in query) for page in kept]
+    vectors = embedding.embed_questions(own.retrieve.embed, [question.text for question in QUESTIONS])
+    for question, query, row in zip(QUESTIONS, vectors, exact, strict=True):
+        result = [sum((page @ vector).max() for vector in query) for page in saved]
         if "candidates" in options:
-            means = [page.mean(axis=0) for page in kept]
+            means = [page.mean(axis=0) for page in saved]
             near = np.argmax([mean @ query.mean(axis=0) / np.linalg.norm(mean) for mean in means])
-            made = [score if at == near else -np.inf for at, score in enumerate(made)]
+            result = [score if at == near else -np.inf for at, score in enumerate(result)]
         (hit,) = hits[question.id]
-        assert (hit.chunk.document, *hit.chunk.pages) == best(pages, made)[0]
-        assert hit.score == pytest.approx(max(made), abs=0.02 if "float16" in options.values() else 1e-4)
-        same += best(pages, made)[0] == best(pages, row)[0]
+        assert (hit.chunk.document, *hit.chunk.pages) == best(pages, result)[0]
+        assert hit.score == pytest.approx(max(result), abs=0.02 if "float16" in options.values() else 1e-4)
+        same += best(pages, result)[0] == best(pages, row)[0]
     if options == {"store": {"kind": "lancedb"}}:
         assert ready.notes == {}
         assert same == 2
     else:
-        noted = ready.notes["approximation"]
-        assert (noted["recall"], noted["k"], noted["questions"], noted["pages"]) == (same / 2, 1, 2, 3)
-        assert noted["options"].keys() == options.keys()
+        note = ready.notes["approximation"]
+        assert (note["recall"], note["k"], note["questions"], note["pages"]) == (same / 2, 1, 2, 3)
+        assert note["options"].keys() == options.keys()
     again = own.prepare(documents(place), Cache(cache.folder))
     assert again.retrieve(QUESTIONS) == hits
     assert again.notes == ready.notes
@@ -257,10 +257,10 @@ def test_a_new_page_is_embedded_alone(place: Project, cache: Cache, tmp_path: Pa
     write_pdf(tmp_path / "new.pdf", ["A page that is new."])
     more = {**documents(place), "new.pdf": tmp_path / "new.pdf"}
     assert not own.has_embedded_pages(more, cache)
-    told: list[tuple[str, int, int]] = []
-    grown = own.prepare(more, cache, progress=lambda *step: told.append(step))
+    reported: list[tuple[str, int, int]] = []
+    grown = own.prepare(more, cache, progress=lambda *step: reported.append(step))
     assert grown.report()["times"]["embed pages"]["made"] == 1
-    assert ("embed pages", 4, 4) in told
+    assert ("embed pages", 4, 4) in reported
     assert own.prepare(documents(place), cache, progress=pytest.fail).retrieve(QUESTIONS) == first
 
 
@@ -338,17 +338,17 @@ def test_pages_embedded_by_the_workers_of_a_cluster_are_those_of_this_machine(
     ready = own.prepare(documents(place), Cache(tmp_path / "local"))
     handling = own.retrieve.pages
     assert handling is not None
-    told: list[tuple[str, int, int]] = []
+    reported: list[tuple[str, int, int]] = []
     cluster = Away(2)
     parts = (handling, ready.documents, ready.stated, own.ingest)
-    here = Preparation(Cache(tmp_path / "here"), progress=lambda *step: told.append(step))
+    here = Preparation(Cache(tmp_path / "here"), progress=lambda *step: reported.append(step))
     away = replace(here, cache=Cache(tmp_path / "away"), executor=cluster)
     expected = PageIndexer(*parts, here, None, block=1).index()
-    told.clear()
+    reported.clear()
     # three pages are three batches
     found = PageIndexer(*parts, away, None, block=1).index()
     assert cluster.done == {"RenderWork": 2, "PageEmbedWork": 2}  # the last page is a window of its own
-    assert told[-1] == ("embed pages", 3, 3)
+    assert reported[-1] == ("embed pages", 3, 3)
     assert list(found.places) == list(expected.places)
     assert isinstance(found.store, MultiVectors)
     assert isinstance(expected.store, MultiVectors)
@@ -393,11 +393,11 @@ def test_figures_have_the_vectors_of_their_cut_outs(
     pictures = {**{f"p{number}": page for number, page in pages.items()}, **cuts}
     assert sorted(pictures) == ["p1", "p1-figure1", "p2", "p2-figure1"]
     vectors = embedding.embed_pages(own.retrieve.embed, list(pictures.values()))
-    asked = embedding.embed_questions(own.retrieve.embed, [question.text for question in QUESTIONS])
-    for question, query in zip(QUESTIONS, asked, strict=True):
+    some_vectors = embedding.embed_questions(own.retrieve.embed, [question.text for question in QUESTIONS])
+    for question, query in zip(QUESTIONS, some_vectors, strict=True):
         scores = {
-            f"varn.pdf#{name}": sum((made @ row).max() for row in query)
-            for name, made in zip(pictures, vectors, strict=True)
+            f"varn.pdf#{name}": sum((vector @ row).max() for row in query)
+            for name, vector in zip(pictures, vectors, strict=True)
         }
         best = sorted(scores, key=lambda name: -scores[name])[:2]
         hits = ready.retrieve([question])[question.id]
@@ -544,14 +544,14 @@ def test_what_an_approximation_loses_is_said_where_users_look(place: Project, ca
     corpus = corpora.load(own.data, place.path)
     ready = own.prepare(corpus.documents, cache)
     ready.retrieve(corpus.select())
-    noted = ready.notes["approximation"]
-    said = f"(recall@2 {noted['recall']:.3f})"
+    note = ready.notes["approximation"]
+    said = f"(recall@2 {note['recall']:.3f})"
     for command in ("ingest", "run"):
         done = place.fathoms(command, "many.yaml", "--set", "retrieve.precision=binary")
         assert done.returncode == 0, done.stderr
         assert said in " ".join((done.stdout + done.stderr).split())
     run = place.runs()[-1]
-    assert json.loads((run / "manifest.json").read_text())["approximation"] == noted
+    assert json.loads((run / "manifest.json").read_text())["approximation"] == note
     assert said in unescape((run / "report.md").read_text())
     overview, _ = unpacked((run / "report.html").read_text())
     assert said in json.dumps(overview)

@@ -48,10 +48,10 @@ def draw(path: Path, *sizes: tuple[int, int]) -> None:
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project of a tall, a wide and a square page."""
     monkeypatch.setenv("VOYAGE_API_KEY", KEY)
-    made = write_project(tmp_path)
+    written = write_project(tmp_path)
     draw(tmp_path / "pdfs" / "varn.pdf", (300, 400), (400, 300))
     draw(tmp_path / "pdfs" / "lune.pdf", (300, 300))
-    return made
+    return written
 
 
 def test_pages_and_questions_are_embedded_once_and_told_with_their_cost(place: Project) -> None:

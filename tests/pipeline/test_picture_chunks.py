@@ -43,7 +43,7 @@ DESCRIBED = """\
   max_concurrency: 1, price: {{input: 1000, output: 5000}}}}}}"""
 SIZES = {(84, 624): "A slender tower, drawn in ink.", (584, 84): "A table of prices."}
 """What the server says of the figure and of the table: 30 x 300 and 280 x 30 points with a margin of 6."""
-ASKED = Question(id="q", text="Which tower, and how many crowns?", category="c")
+QUESTION = Question(id="q", text="Which tower, and how many crowns?", category="c")
 
 
 def says(pictures: list[bytes], text: str) -> str:
@@ -60,12 +60,12 @@ def seer() -> Iterator[Seer]:
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    made = drawn(tmp_path)
+    drawing = drawn(tmp_path)
     monkeypatch.chdir(tmp_path)
-    return made
+    return drawing
 
 
-def hits(place: Project, pictures: str, question: Question = ASKED) -> tuple[Hit, ...]:
+def hits(place: Project, pictures: str, question: Question = QUESTION) -> tuple[Hit, ...]:
     place.write("own.yaml", CONFIG.format(pictures=pictures))
     own = load_experiment(place.path / "own.yaml")
     assert isinstance(own, Experiment)
@@ -92,11 +92,11 @@ def test_by_the_words_that_the_parser_read_in_them(place: Project) -> None:
 @pytest.mark.slow
 def test_by_descriptions_each_made_once(place: Project, seer: Seer) -> None:
     described = DESCRIBED.format(address=seer.address)
-    slender = ASKED.model_copy(update={"text": "Is it slender?"})
+    slender = QUESTION.model_copy(update={"text": "Is it slender?"})
     (found,) = hits(place, described, slender)
     assert found.chunk.text == "A slender tower, drawn in ink."
     assert len(seer.seen) == 2
-    prices = ASKED.model_copy(update={"text": "What are the prices?"})
+    prices = QUESTION.model_copy(update={"text": "What are the prices?"})
     assert [hit.chunk.id for hit in hits(place, described, prices)] == ["varn.pdf#p1-table1"]
     assert len(seer.seen) == 2
 
@@ -148,8 +148,8 @@ def test_a_run_tells_what_descriptions_cost_before_and_after(place: Project, see
 def test_what_cannot_work_is_refused(place: Project, pictures: str, change: str, message: str) -> None:
     lines = CONFIG.format(pictures=pictures).splitlines()
     key = change.partition(":")[0]
-    kept = [line for line in lines if not (key and line.startswith(key))]
-    place.write("own.yaml", "\n".join([*kept, change]))
+    some_lines = [line for line in lines if not (key and line.startswith(key))]
+    place.write("own.yaml", "\n".join([*some_lines, change]))
     with pytest.raises(ConfigError, match=message):
         load_experiment(place.path / "own.yaml").check()
 
@@ -197,7 +197,7 @@ def test_other_retrievers_go_without_pictures(place: Project) -> None:
     own = load_experiment(place.path / "own.yaml")
     assert isinstance(own, Experiment)
     own.check()
-    assert own.prepare({}, Cache(place.path / "cache")).retrieve([ASKED]) == {"q": ()}
+    assert own.prepare({}, Cache(place.path / "cache")).retrieve([QUESTION]) == {"q": ()}
 
 
 @pytest.mark.parametrize("kind", ["none", "whole-document"])
@@ -270,7 +270,7 @@ def test_candidates_that_a_model_will_cut_do_not_count(place: Project, seer: See
         assert isinstance(own, Experiment)
         documents = {path.name: path for path in sorted((place.path / "pdfs").glob("*.pdf"))}
         with closing(Cache(place.path / "cache")) as cache:
-            (found,) = own.prepare(documents, cache).retrieve([ASKED]).values()
+            (found,) = own.prepare(documents, cache).retrieve([QUESTION]).values()
         return sum(hit.chunk.image is not None for hit in found)
 
     assert candidates(graded) == 2

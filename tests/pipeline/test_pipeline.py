@@ -74,8 +74,8 @@ def test_closed_book_reads_nothing(project: Project) -> None:
 
 @pytest.mark.slow
 def test_the_citations_of_an_answer_are_stored(project: Project) -> None:
-    told = ScriptedModel(default="It is 41 m tall. [1] Nobody lives there. [9]")
-    ready = pipeline(generate=told).prepare(documents(project), Cache())
+    scripted_model = ScriptedModel(default="It is 41 m tall. [1] Nobody lives there. [9]")
+    ready = pipeline(generate=scripted_model).prepare(documents(project), Cache())
     question = Question(id="q", text="How tall is it?", category="c")
     hits = ready.retrieve([question])["q"]
     record = asyncio.run(ready.answer(question, hits))
@@ -105,8 +105,8 @@ def test_the_cache_saves_parsing_and_embedding(project: Project) -> None:
     assert list(again.documents) == list(first.documents)
     assert list(again.index.chunks) == list(first.index.chunks)
     assert np.array_equal(again.index.vectors, first.index.vectors)  # type: ignore[arg-type]
-    made = {name: took.pop("made") for name, took in first.times.report().items()}
-    assert made == {"parse": 3, "chunk": 3, "embed": 3}  # pages, pages, texts
+    result = {name: took.pop("made") for name, took in first.times.report().items()}
+    assert result == {"parse": 3, "chunk": 3, "embed": 3}  # pages, pages, texts
     assert [took["made"] for took in again.times.report().values()] == [0, 0]  # the index was built before
     assert {**again.report(), "times": {}} == {**first.report(), "times": {}}
 

@@ -95,8 +95,8 @@ def test_what_does_not_run_as_expected_is_named_and_not_written(
     assert failed.startswith("FAILED    failing: 'fathoms run config.yaml --limit 1' ended with 1: ")
     assert all(kind.run is None for kind in read_verified(files / "record.json").values())
     assert verify(files, paths, "--only", "low", "failing", "--plan") == 0
-    told = capsys.readouterr().out.splitlines()
-    assert [line.partition(":")[0] for line in told] == ["would run low", "would run failing"]
+    reported = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in reported] == ["would run low", "would run failing"]
     assert "Nothing was run yet." in (files / "page.md").read_text()
 
 
@@ -129,8 +129,8 @@ def test_every_path_of_the_list_can_be_loaded_and_all_cost_less_than_a_dollar(tm
         assert path.config is not None
         file = tmp_path / f"{path.name}.yaml"
         file.write_text(path.config)
-        marked = [line for line, _ in verification_lines(load_experiment(file), kinds)]
-        assert [line.split(":")[0].split(" ")[0] for line in marked] == list(path.verifies), path.name
+        lines = [line for line, _ in verification_lines(load_experiment(file), kinds)]
+        assert [line.split(":")[0].split(" ")[0] for line in lines] == list(path.verifies), path.name
 
 
 def test_the_page_says_what_the_record_holds() -> None:

@@ -31,7 +31,7 @@ gpt_4o closed           .71 .31  .90 .10  .77 .23  .64 .36  .74 .28  .48 .60
 def make_summary(name: str, overall: Json, categories: dict[str, Json], **changes: Any) -> Json:
     """A summary under the profile `paper` alone."""
     profile = {"match": "substring", "hyphens": "both", "classifier": {"kind": "1-nn", "unit": "answer"}}
-    asked = overall.get("n", 0)
+    wanted = overall.get("n", 0)
     return {
         "schema": 1,
         "run": f"20260102T030405678Z_{name}_0a1b2c3d",
@@ -43,9 +43,9 @@ def make_summary(name: str, overall: Json, categories: dict[str, Json], **change
         "incomplete": [],
         "categories": list(categories),
         "counts": {
-            "questions": asked,
-            "asked": asked,
-            "answered": asked,
+            "questions": wanted,
+            "asked": wanted,
+            "answered": wanted,
             "errors": 0,
             "unanswered": 0,
             "unanswerable": 0,

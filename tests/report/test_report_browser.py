@@ -441,8 +441,8 @@ def test_what_was_set_aside_is_grey_and_phrases_are_marked_in_the_raw_answer(
     summary = json.loads(json.dumps(run.summary_json))
     for figures in summary["profiles"].values():
         figures["set_aside"] = ["citation", "sources"]
-    made = changed(run, views=lambda: [view], summary_json=summary)
-    page = watched.open(written(folder / "aside.html", [made]), "view=question&id=q-000")
+    one_changed = changed(run, views=lambda: [view], summary_json=summary)
+    page = watched.open(written(folder / "aside.html", [one_changed]), "view=question&id=q-000")
     page.locator(".said .aside").first.wait_for()
     assert page.locator(".said .passage").text_content() == said
     aside = texts(page, ".said .aside")
@@ -548,9 +548,9 @@ def test_pictures_of_pages(watched: Watched, folder: Path, root: Path) -> None:
     view["repeats"][0]["hits"][0] |= {"document": pdf.name, "pages": [1], "heatmap": heatmap}
     documents = {pdf.name: {"sha256": sha256_file(pdf)}}
     manifest = {**run.manifest_json, "data": {"name": "sample", "documents": documents}}
-    made = changed(run, manifest=manifest, views=lambda: [view])
+    one_changed = changed(run, manifest=manifest, views=lambda: [view])
     path = folder / "pictures.html"
-    path.write_text(report_html([made], thumbnails=True), encoding="utf-8")
+    path.write_text(report_html([one_changed], thumbnails=True), encoding="utf-8")
     page = watched.open(path.as_uri(), "view=question&id=q-000")
     assert page.locator("img").count() == 2  # large beside the answer, and small beside the retrieved text
     eventually(page, "[...document.images].every((image) => image.naturalWidth > 100)")

@@ -62,10 +62,10 @@ def run(tmp_path: Path) -> Run:
             text=quote.text or quote.description,
         )
         hits.append(Hit(chunk=chunk, score=1.0, rank=rank))
-    made = new_run(tmp_path, "quotes", "0" * 16, {"config": {}, "data": {"name": "d"}})
-    made.records.append([Record(question=question, hits=tuple(hits), answer=Reply(text=ANSWER))])
-    score_run(made)
-    found = Run.scored(made.path)
+    one_run = new_run(tmp_path, "quotes", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    one_run.records.append([Record(question=question, hits=tuple(hits), answer=Reply(text=ANSWER))])
+    score_run(one_run)
+    found = Run.scored(one_run.path)
     about = {"folder": str(tmp_path), "config": {"data": {"questions": "questions.json"}}}
     return found.altered(manifest=signed(Manifest.model_validate({**found.manifest.plain(), **about})))
 

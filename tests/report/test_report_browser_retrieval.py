@@ -30,12 +30,12 @@ def watched(browser: Any) -> Iterator[Watched]:
 
 def record(number: int, *pages: int) -> Record:
     """A question whose gold is page 1, and hits of 256 characters (64 tokens) on these pages."""
-    asked = Question(
+    question = Question(
         id=f"q{number}", text="Where?", category="A", evidence=(Evidence(document="a.pdf", page=1),)
     )
     chunks = (Chunk(id=str(page), document="a.pdf", pages=(page,), text="x" * 256) for page in pages)
     hits = (Hit(chunk=chunk, score=1 / rank, rank=rank) for rank, chunk in enumerate(chunks, start=1))
-    return Record(question=asked, hits=tuple(hits), timings={"retrieve": 0.25})
+    return Record(question=question, hits=tuple(hits), timings={"retrieve": 0.25})
 
 
 def searched(folder: Path, name: str, records: list[Record]) -> Run:

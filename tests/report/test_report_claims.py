@@ -39,7 +39,7 @@ UNREAD = ("It has a mast.", "A flag flies.")
 ANSWER = " ".join((*SAID, *UNREAD))
 # What a claim contains decides, whatever it is compared with; of the others, the words.
 LABELS = {"blue": "contradiction", "mast": "unparsed", "flag": "failed", "41 m tall [1]": "entailment"}
-MARKS = ["entailment", "neutral", "contradiction", "unparsed", "failed"]
+IDS = ["entailment", "neutral", "contradiction", "unparsed", "failed"]
 
 
 def record() -> Record:
@@ -64,14 +64,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run of one answer with five claims, whose judge has one verdict of each kind."""
     folder = tmp_path_factory.mktemp("claims")
     config = {"judge": {"kind": "scripted", "labels": "three-way", "labels_by": LABELS}}
-    made = new_run(
+    one_run = new_run(
         folder / "runs", "tower", "0" * 8, {"name": "tower", "config": config, "folder": ".", "data": {}}
     )
     pages = tuple(Page(number=nth, text=text) for nth, text in enumerate(TEXTS, 1))
-    keep_documents(made, [Document(id="a.pdf", path=Path("a.pdf"), sha256="", pages=pages)])
-    made.records.append([record()])
-    trust_run(made)
-    return made
+    keep_documents(one_run, [Document(id="a.pdf", path=Path("a.pdf"), sha256="", pages=pages)])
+    one_run.records.append([record()])
+    trust_run(one_run)
+    return one_run
 
 
 def compared(run: Run, *metrics: str) -> dict[tuple[str, str], list[Json]]:
@@ -88,13 +88,13 @@ def labels(rows: list[Json]) -> list[str]:
 MIRAGE = ("mirage.info-f1-collection", "mirage.cite-p-reference", "mirage.cite-f1-collection")
 FAMILIES = {
     ("ragchecker",): {
-        ("answer", "retrieved"): MARKS,
-        ("answer", "gold answer"): MARKS,
+        ("answer", "retrieved"): IDS,
+        ("answer", "gold answer"): IDS,
         ("gold", "retrieved"): ["entailment", "neutral", "entailment"],
         ("gold", "answer"): ["entailment", "neutral", "neutral"],
     },
     MIRAGE: {
-        ("answer", "gold pages"): MARKS,
+        ("answer", "gold pages"): IDS,
         ("answer", "cited gold pages"): ["entailment", "neutral", "contradiction", "neutral", "neutral"],
         ("gold", "gold pages"): ["entailment", "neutral", "entailment"],
     },
@@ -102,12 +102,12 @@ FAMILIES = {
         ("answer", "cited sources"): ["entailment", "neutral", "contradiction", "neutral", "neutral"],
     },
     ("ragas.faithfulness", "ragas.context-recall"): {
-        ("answer", "context"): MARKS,
+        ("answer", "context"): IDS,
         ("gold", "context"): ["entailment", "neutral", "entailment"],
     },
-    ("mm-ragchecker",): {("answer", "retrieved"): MARKS},
-    ("faithfulness",): {("answer", "context"): MARKS},
-    ("ragchecker.noise-relevant",): {("answer", "retrieved"): MARKS, ("answer", "gold answer"): MARKS},
+    ("mm-ragchecker",): {("answer", "retrieved"): IDS},
+    ("faithfulness",): {("answer", "context"): IDS},
+    ("ragchecker.noise-relevant",): {("answer", "retrieved"): IDS, ("answer", "gold answer"): IDS},
 }
 
 
@@ -241,8 +241,8 @@ def test_both_kinds_of_hallucination_stand_beside_faithfulness_and_ask_for_nothi
     judging = again["judging"]
     # asked again for what failed, by two texts, and for what could not be read
     assert (judging["asked"], judging["failed"]) == (4, 2)
-    kept = {"verdicts": 8, "lists": 0, "cost": 0.0, "seconds": None}
-    assert {key: judging["kept"][key] for key in kept} == kept
+    fields = {"verdicts": 8, "lists": 0, "cost": 0.0, "seconds": None}
+    assert {key: judging["kept"][key] for key in fields} == fields
 
 
 @pytest.fixture(scope="module")

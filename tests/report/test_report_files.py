@@ -147,8 +147,8 @@ def test_intervals_stand_in_the_table_and_are_told_once(small_run, tmp_path):
     text = report_markdown([run], tmp_path)
     assert "| Overall | 0.38 \\[0.17, 1.00\\] | 0.50 (3) | 0.25 | 4 | 1 |" in text
     assert report_markdown([run, run], tmp_path).count("95 % intervals, for other questions") == 1
-    told = report_markdown([run, small_run(name="other")], tmp_path)
-    assert "\nsmall: \\[low, high\\]: 95 % intervals" in told
+    reported = report_markdown([run, small_run(name="other")], tmp_path)
+    assert "\nsmall: \\[low, high\\]: 95 % intervals" in reported
 
 
 def test_every_table_has_as_many_cells_in_each_line(paper_runs, small_run, tmp_path):
@@ -258,7 +258,7 @@ def test_hostile_text_is_shown_and_does_nothing(run_of, question, small_run, tmp
 
 def test_a_data_set_is_a_column_whatever_its_name(tmp_path):
     """The table of prompts has a column for each data set."""
-    made = []
+    result = []
     for template in ("default", "short-and-long"):
         sweep = {"id": "s", "cell": {"prompt.template": template}}
         config = {"prompt": {"template": template}}
@@ -268,8 +268,10 @@ def test_a_data_set_is_a_column_whatever_its_name(tmp_path):
         question = Question(id="q", text="?", category="A", answers=(("yes",),))
         run.records.append([Record(question=question, answer=Reply(text="yes"))])
         score_run(run)
-        made.append(Run.scored(run.path))
-    (head,) = (line for line in report_markdown(made, tmp_path).splitlines() if line.startswith("| Prompt |"))
+        result.append(Run.scored(run.path))
+    (head,) = (
+        line for line in report_markdown(result, tmp_path).splitlines() if line.startswith("| Prompt |")
+    )
     assert head == r"| Prompt | A\|&lt;i&gt;b | N |"
 
 

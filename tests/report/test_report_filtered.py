@@ -15,22 +15,22 @@ REASONS = {"k0": None, "k1": None, "k2": None, "d0": "easy <b>", "d1": "solved"}
 RIGHT = {"k0", "d0", "d1"}
 
 
-def run_of(folder: Path, *, marked: bool = True, variants: bool = False) -> Run:
+def run_of(folder: Path, *, with_reasons: bool = True, variants: bool = False) -> Run:
     beside = [f"{id}~typos" for id in REASONS] if variants else []
-    made = new_run(folder, "one", "0" * 16, {"config": {}, "data": {"name": "d", "variants": beside}})
+    run = new_run(folder, "one", "0" * 16, {"config": {}, "data": {"name": "d", "variants": beside}})
     records = []
     for id, reason in REASONS.items():
-        metadata = {"dropped": reason} if marked and reason else {}
-        asked = Question(id=id, text="?", category="A", answers=(("green",),), metadata=metadata)
-        records.append(Record(question=asked, answer=Reply(text="green" if id in RIGHT else "red")))
+        metadata = {"dropped": reason} if with_reasons and reason else {}
+        question = Question(id=id, text="?", category="A", answers=(("green",),), metadata=metadata)
+        records.append(Record(question=question, answer=Reply(text="green" if id in RIGHT else "red")))
         if variants:
-            other = asked.model_copy(
+            other = question.model_copy(
                 update={"id": f"{id}~typos", "metadata": {**metadata, "variant": "typos", "variant_of": id}}
             )
             records.append(Record(question=other, answer=Reply(text="red")))
-    made.records.append(records)
-    score_run(made)
-    return Run.scored(made.path)
+    run.records.append(records)
+    score_run(run)
+    return Run.scored(run.path)
 
 
 def test_a_full_set_beside_the_filtered_one(tmp_path: Path) -> None:
@@ -49,4 +49,4 @@ def test_a_full_set_beside_the_filtered_one(tmp_path: Path) -> None:
 
 
 def test_a_run_of_unmarked_questions_has_no_such_table(tmp_path: Path) -> None:
-    assert filtered_section([run_of(tmp_path, marked=False)]) is None
+    assert filtered_section([run_of(tmp_path, with_reasons=False)]) is None

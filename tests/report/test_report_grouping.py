@@ -35,9 +35,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     project = Project(tmp_path_factory.mktemp("grouped"))
     project.write("tiny.yaml", CONFIG)
     rows = [row for rows in QUESTIONS.values() for row in rows]
-    marked = iter([row | {"metadata": more} for row, more in zip(rows, METADATA, strict=True)])
+    highlighted = iter([row | {"metadata": more} for row, more in zip(rows, METADATA, strict=True)])
     project.write(
-        "questions.json", json.dumps({name: [next(marked) for _ in rows] for name, rows in QUESTIONS.items()})
+        "questions.json",
+        json.dumps({name: [next(highlighted) for _ in rows] for name, rows in QUESTIONS.items()}),
     )
     (project.path / "pdfs").mkdir()
     for name, pages in PAGES.items():

@@ -51,13 +51,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     folder = tmp_path_factory.mktemp("own")
     (folder / "page_words_metric.py").write_text(METRIC)
     metric = PythonMetric(target="page_words_metric:page_words", unit_name="words", lower_is_better=True)
-    made = []
+    result = []
     for name, answers in ANSWERS.items():
         run = new_run(folder / "runs", name, "0" * 8, {"name": name, "config": {}, "folder": str(folder)})
         run.records.append([record(nth, text) for nth, text in enumerate(answers, 1)])
         score_run(run, metrics=[metric.at(folder)])
-        made.append(run)
-    return made
+        result.append(run)
+    return result
 
 
 def test_the_page_holds_a_metric_of_ones_own(runs: list[Run]) -> None:
@@ -169,10 +169,10 @@ def graded(tmp_path: Path) -> Run:
     """An answer that a judge grades 8 and phrase recall 0; the gold answer is a number with its unit."""
     config = {"judge": {"kind": "scripted", "labels_by": {"automobile": "8"}}}
     run = new_run(tmp_path / "runs", "graded", "0" * 8, {"name": "graded", "config": config, "folder": "."})
-    made = record(1, "By automobile, of 4150 cm.")
+    one_record = record(1, "By automobile, of 4150 cm.")
     gold = [["car", {"number": 41.5, "unit": "m"}]]
-    question = Question.model_validate({**made.question.model_dump(), "answers": gold})
-    run.records.append([made.model_copy(update={"question": question})])
+    question = Question.model_validate({**one_record.question.model_dump(), "answers": gold})
+    run.records.append([one_record.model_copy(update={"question": question})])
     trust_run(run)
     score_run(run, metrics=named(["correctness-judged"]))
     return run

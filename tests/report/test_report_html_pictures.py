@@ -49,22 +49,22 @@ def sample_run(
     return make
 
 
-def chunk(made: Payload, name: str) -> Json:
+def chunk(one_payload: Payload, name: str) -> Json:
     """One chunk, unpacked; empty where it is not there."""
-    found = [chunk.data for chunk in made.chunks if chunk.name == name]
+    found = [chunk.data for chunk in one_payload.chunks if chunk.name == name]
     return dict(json.loads(gzip.decompress(base64.b64decode(found[0])))) if found else {}
 
 
-def drawn(made: Payload) -> dict[str, str]:
+def drawn(one_payload: Payload) -> dict[str, str]:
     """The pictures in the file by key, in base64."""
     head = "picture-"
-    return {one.name.removeprefix(head): one.data for one in made.chunks if one.name.startswith(head)}
+    return {one.name.removeprefix(head): one.data for one in one_payload.chunks if one.name.startswith(head)}
 
 
 def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., Run]) -> None:
     hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
-    made = payload([sample_run(hashes)], thumbnails=True)
-    pictures, found = drawn(made), chunk(made, "d0-0")["questions"]["q"]
+    one_payload = payload([sample_run(hashes)], thumbnails=True)
+    pictures, found = drawn(one_payload), chunk(one_payload, "d0-0")["questions"]["q"]
     gold, lost = (item["thumbnail"] for item in found["evidence"])
     first, beyond, unknown = (hit["thumbnail"] for hit in found["repeats"][0]["hits"])
     assert [gold, first, first.replace("-1", "-2")] == list(pictures)
@@ -75,7 +75,9 @@ def test_gold_and_retrieved_pages_have_pictures(sample_run: Callable[..., Run]) 
         assert abs(picture.width - WIDTH) <= 1
         low, high = picture.convert("L").getextrema()
         assert (low < 100, high) == (True, 255)  # print on white
-    assert made.warnings == ["no pictures of pages of lost.pdf: not found here, or changed since the run"]
+    assert one_payload.warnings == [
+        "no pictures of pages of lost.pdf: not found here, or changed since the run"
+    ]
 
 
 @pytest.mark.slow
@@ -94,8 +96,8 @@ def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callabl
     heatmap = {"columns": 2, "rows": 1, "values": [0, 100]}
     for number in (0, 1):  # the second hit has no picture to draw it on
         view["repeats"][0]["hits"][number]["heatmap"] = heatmap
-    made = payload([changed(run, views=lambda: [view])], thumbnails=True)
-    sizes, found = chunk(made, "pages")["sizes"], chunk(made, "d0-0")["questions"]["q"]
+    one_payload = payload([changed(run, views=lambda: [view])], thumbnails=True)
+    sizes, found = chunk(one_payload, "pages")["sizes"], chunk(one_payload, "d0-0")["questions"]["q"]
     hit, evidence = found["repeats"][0]["hits"][0], found["evidence"][0]
     first, second = hit["places"].values()
     assert (first, second) == ([[72, 100, 300, 121]], [[0, 0, 9, 9]])
@@ -103,28 +105,30 @@ def test_the_place_of_a_retrieved_text_is_framed_on_its_page(sample_run: Callabl
     assert hit["heatmap"] == heatmap
     with PdfDocument(SAMPLE / FERRY) as document:
         assert sizes[hit["thumbnail"]] == list(document[0].get_size())
-    assert sizes.keys() == drawn(made).keys()
+    assert sizes.keys() == drawn(one_payload).keys()
 
 
 @pytest.mark.slow
 def test_a_run_without_documents_hides_no_picture_of_another(sample_run: Callable[..., Run]) -> None:
     hashes = {name: sha256_file(SAMPLE / name) for name in (PUMP, FERRY)}
-    made = payload([sample_run(hashes), sample_run({})], thumbnails=True)
-    assert len(drawn(made)) == 3  # page 2 of the ferry was retrieved too
-    assert made.warnings == ["no pictures of pages of lost.pdf: not found here, or changed since the run"]
+    one_payload = payload([sample_run(hashes), sample_run({})], thumbnails=True)
+    assert len(drawn(one_payload)) == 3  # page 2 of the ferry was retrieved too
+    assert one_payload.warnings == [
+        "no pictures of pages of lost.pdf: not found here, or changed since the run"
+    ]
 
 
 def test_a_document_that_has_changed_has_no_picture(sample_run: Callable[..., Run]) -> None:
     hashes = {PUMP: "0" * 64, FERRY: sha256_file(SAMPLE / FERRY)}
-    made = payload([sample_run(hashes)], thumbnails=True)
-    assert len(drawn(made)) == 2
-    assert PUMP in made.warnings[0]
+    one_payload = payload([sample_run(hashes)], thumbnails=True)
+    assert len(drawn(one_payload)) == 2
+    assert PUMP in one_payload.warnings[0]
 
 
 def test_nobody_looks_for_documents_unasked(sample_run: Callable[..., Run]) -> None:
-    made = payload([sample_run({PUMP: sha256_file(SAMPLE / PUMP)})])
-    assert not drawn(made)
-    assert not made.warnings
+    one_payload = payload([sample_run({PUMP: sha256_file(SAMPLE / PUMP)})])
+    assert not drawn(one_payload)
+    assert not one_payload.warnings
 
 
 def test_a_folder_starts_where_the_configuration_was(sample_run: Callable[..., Run], tmp_path: Path) -> None:
@@ -136,9 +140,9 @@ def test_a_folder_starts_where_the_configuration_was(sample_run: Callable[..., R
     view["repeats"][0]["hits"] = []
     manifest = {**run.manifest.plain(), "folder": str(tmp_path), "config": {"data": {"documents": "papers"}}}
     manifest = signed(Manifest.model_validate(manifest)).plain()
-    made = payload([changed(run, manifest=manifest, views=lambda: [view])], thumbnails=True)
-    assert len(drawn(made)) == 1
-    assert not made.warnings
+    one_payload = payload([changed(run, manifest=manifest, views=lambda: [view])], thumbnails=True)
+    assert len(drawn(one_payload)) == 1
+    assert not one_payload.warnings
 
 
 def test_a_document_that_cannot_be_rendered_is_named(sample_run: Callable[..., Run], tmp_path: Path) -> None:
@@ -148,9 +152,9 @@ def test_a_document_that_cannot_be_rendered_is_named(sample_run: Callable[..., R
     run = changed(
         run, manifest=signed(Manifest.model_validate({**run.manifest.plain(), "config": config})).plain()
     )
-    made = payload([run], thumbnails=True)
-    assert f"{PUMP}, {FERRY}: not found" in made.warnings[0]  # nobody knows which files the run read
-    assert made.warnings[1] == "no pictures of pages of lost.pdf: they cannot be rendered"
+    one_payload = payload([run], thumbnails=True)
+    assert f"{PUMP}, {FERRY}: not found" in one_payload.warnings[0]  # nobody knows which files the run read
+    assert one_payload.warnings[1] == "no pictures of pages of lost.pdf: they cannot be rendered"
 
 
 def test_pictures_in_files_of_their_own(
@@ -178,11 +182,13 @@ def test_pictures_in_files_of_their_own(
     data = {"name": "mine.yaml", "questions": "own/questions.json"}
     run = run_of(dict(small_run().summary.plain()), [view])
     manifest = {**run.manifest.plain(), "folder": str(tmp_path), "config": {"data": data}}
-    made = payload(
+    one_payload = payload(
         [changed(run, manifest=signed(Manifest.model_validate(manifest)).plain())],
         thumbnails=True,
     )
-    hits = chunk(made, "d0-0")["questions"]["q"]["repeats"][0]["hits"]
-    pictures = drawn(made)
+    hits = chunk(one_payload, "d0-0")["questions"]["q"]["repeats"][0]["hits"]
+    pictures = drawn(one_payload)
     assert [hit["picture"] in pictures for hit in hits] == [True, True, False, False, False]
-    assert made.warnings == ["no picture of lost.png, broken.png: the file is missing or cannot be read"]
+    assert one_payload.warnings == [
+        "no picture of lost.png, broken.png: the file is missing or cannot be read"
+    ]

@@ -59,15 +59,15 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     """Two runs of one name, so that their labels are their ids. Truthfulness is 1 in Towers, 0 in Both and -1
     in Mines; Mines has no correctness."""
     folder = tmp_path_factory.mktemp("range")
-    made = []
+    result = []
     for digit in "01":
         manifest = {"name": "long-name-of-a-run", "config": {}, "folder": str(folder)}
         run = new_run(folder / "runs", "long-name-of-a-run", digit * 8, manifest)
-        asked = [("Towers", True), ("Both", True), ("Both", False), ("Mines", False)]
-        run.records.append([record(number, *one) for number, one in enumerate(asked, 1)])
+        wanted = [("Towers", True), ("Both", True), ("Both", False), ("Mines", False)]
+        run.records.append([record(number, *one) for number, one in enumerate(wanted, 1)])
         score_run(run)
-        made.append(Run.scored(run.path))
-    return made
+        result.append(Run.scored(run.path))
+    return result
 
 
 @pytest.fixture(scope="module")

@@ -35,19 +35,21 @@ def test_long_texts_are_cut_where_room_is_short_and_it_is_said(
         view["repeats"][0]["hits"][0]["text"] = f"red {noise} blue"
     run = run_of({**small_run().summary.plain(), "counts": {"asked": 60}}, views)
     whole, cut = payload([run]), payload([run], size=100_000)
-    sizes = [sum(len(chunk.data) for chunk in made.chunks if chunk.name != "index") for made in (whole, cut)]
+    sizes = [
+        sum(len(chunk.data) for chunk in result.chunks if chunk.name != "index") for result in (whole, cut)
+    ]
     assert sizes[0] > 300_000
     assert sizes[1] < 100_000
     assert not whole.warnings
     assert cut.overview["notes"] == cut.warnings
     assert "shortened" in cut.warnings[0]
     chunk = next(chunk for chunk in cut.chunks if chunk.name == "d0-0")
-    held_in = json.loads(gzip.decompress(base64.b64decode(chunk.data)))
-    found = held_in["questions"]["q0"]
+    covered_in = json.loads(gzip.decompress(base64.b64decode(chunk.data)))
+    found = covered_in["questions"]["q0"]
     text = found["repeats"][0]["hits"][0]["text"]
     assert text["cut"] == 8009
-    assert len(held_in["texts"][text["p"]]) < 8009
-    assert (highlighted(text, held_in["texts"]), text["beyond"]) == ([("red", 0)], 1)
+    assert len(covered_in["texts"][text["p"]]) < 8009
+    assert (highlighted(text, covered_in["texts"]), text["beyond"]) == ([("red", 0)], 1)
     assert found["file"] == "questions/q0.json"
 
 
@@ -55,8 +57,8 @@ def test_of_many_questions_the_details_are_those_of_the_wrong_ones_first(
     run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
     """Of ten questions, q2 and q9 are wrong and q5 is made up: with room for five, two of the other seven."""
-    made = {2: (0.5, 0.0), 5: (1.0, 1.0), 9: (0.0, 1.0)}
-    views = [question(f"q{number}", *made.get(number, (1.0, 0.0))) for number in range(10)]
+    fields = {2: (0.5, 0.0), 5: (1.0, 1.0), 9: (0.0, 1.0)}
+    views = [question(f"q{number}", *fields.get(number, (1.0, 0.0))) for number in range(10)]
     run, other = (
         run_of({**small_run().summary.plain(), "counts": {"asked": 10}}, copy.deepcopy(views)) for _ in "ab"
     )
@@ -100,8 +102,8 @@ def test_no_text_of_a_view_is_without_limit(
 def test_a_run_that_stopped_early_leaves_its_room_to_the_next(
     run_of: Callable[..., Run], question: Callable[..., Json], small_run: Callable[..., Run]
 ) -> None:
-    def run_with(asked: int, unanswered: int, views: list[Json]) -> Run:
-        counts = {"asked": asked, "unanswered": unanswered}
+    def run_with(wanted: int, unanswered: int, views: list[Json]) -> Run:
+        counts = {"asked": wanted, "unanswered": unanswered}
         return run_of({**small_run().summary.plain(), "counts": counts}, views)
 
     views = [question(f"q{number}", 1.0, 0.0) for number in range(20)]

@@ -62,7 +62,7 @@ def searched(folder: Path, name: str, records: list[Record]) -> Run:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
     folder = tmp_path_factory.mktemp("runs")
     return [
-        searched(folder, name, [record(asked, pages, GOLD[asked]) for asked, pages in ranked.items()])
+        searched(folder, name, [record(wanted, pages, GOLD[wanted]) for wanted, pages in ranked.items()])
         for name, ranked in RANKED.items()
     ]
 

@@ -57,11 +57,11 @@ def test_words_stand_where_their_print_is(tmp_path: Path, turn: int) -> None:
     with PdfDocument(SAMPLE / "kestrel-irrigation-trial.pdf") as document:
         document[2].set_rotation(turn)
         document.save(path)
-    made = page_thumbnails(path, [3], 900, words=True)[3]
-    picture = Image.open(io.BytesIO(made.jpeg)).convert("L")
-    scale = picture.width / made.size[0]
-    assert [word.text for word in made.words[:3]] == ["213", "Deficit", "irrigation"]
-    for word in made.words[:100]:
+    result = page_thumbnails(path, [3], 900, words=True)[3]
+    picture = Image.open(io.BytesIO(result.jpeg)).convert("L")
+    scale = picture.width / result.size[0]
+    assert [word.text for word in result.words[:3]] == ["213", "Deficit", "irrigation"]
+    for word in result.words[:100]:
         left, top, right, bottom = (scale * edge for edge in word.box)
         print_there = picture.crop((round(left), round(top), round(right) + 1, round(bottom) + 1))
         assert print_there.getextrema()[0] < 140, word

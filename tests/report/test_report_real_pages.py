@@ -51,10 +51,10 @@ def ran(folder: Path, path: Path, answer: str, **config: Any) -> Run:
 
 def page_data(run: Run) -> tuple[dict[str, Any], dict[str, Any]]:
     """The details of the question, and the sizes and places of its pages."""
-    made = {
+    result = {
         one.name: one.data for one in payload([run], thumbnails=True).chunks if "picture-" not in one.name
     }
-    found, pages = (json.loads(gzip.decompress(base64.b64decode(made[name]))) for name in ("d0-0", "pages"))
+    found, pages = (json.loads(gzip.decompress(base64.b64decode(result[name]))) for name in ("d0-0", "pages"))
     return found["questions"]["q"], pages
 
 

@@ -66,14 +66,14 @@ def test_long_names_and_twelve_categories_fit_and_lose_no_figure(small_run, numb
     names = [f"A category with a long name, number {index}" for index in range(12)]
     runs = []
     for run in range(number):
-        made = small_run(name="nightly evaluation with page images " * 3 + str(run), model="model" * 20)
-        figures = made.summary_json["profiles"]["paper"]
+        small = small_run(name="nightly evaluation with page images " * 3 + str(run), model="model" * 20)
+        figures = small.summary_json["profiles"]["paper"]
         cell = figures["categories"]["Tables"]
         figures["categories"] = {
             name: {**cell, "correctness": 0.81 + index / 100} for index, name in enumerate(names)
         }
-        made.summary_json["categories"] = names
-        runs.append(made)
+        small.summary_json["categories"] = names
+        runs.append(small)
     text = "\n".join(render(leaderboard_panel(runs)))
     for index in range(12):
         assert text.count(f"{0.81 + index / 100:.2f}") == number
@@ -95,22 +95,22 @@ def test_the_summary_shows_failures_and_the_worst_questions_in_order(small_run):
     assert line_of(lines, "1 ")[:2] == ["1", "Timeout"]
     assert "no answer within 300 s" in text
     assert "4 of 4 questions asked, 3 answered, 1 failed, 300 + 40 tokens, cost $0.013, 10 s" in text
-    asked = [line for line in lines if "What about" in line]
-    assert [line.split()[0] for line in asked] == ["wrong", "failed", "half"]
-    assert asked[1].split()[1:3] == ["0.00", "n/a"]
+    some_lines = [line for line in lines if "What about" in line]
+    assert [line.split()[0] for line in some_lines] == ["wrong", "failed", "half"]
+    assert some_lines[1].split()[1:3] == ["0.00", "n/a"]
 
 
 def test_calls_besides_the_answers_are_shown_with_their_cost(small_run):
     took = {"calls": 2, "prompt_tokens": 2000, "completion_tokens": 20, "cost": 2.1}
     unknown = {"calls": 1, "prompt_tokens": None, "completion_tokens": 3, "cost": None}
-    made = small_run(usage_by_purpose={"answer": took, "describe": took, "rerank": unknown, "judge": took})
+    small = small_run(usage_by_purpose={"answer": took, "describe": took, "rerank": unknown, "judge": took})
     expected = [
         "of these, describe: 2 calls, 2,000 + 20 tokens, $2.10",
         "of these, rerank: 1 call, tokens not known, cost not known",
     ]
-    shown = [line.strip() for line in render(summary_panel(made))]
+    shown = [line.strip() for line in render(summary_panel(small))]
     assert [line for line in shown if line.startswith("of these")] == expected
-    markdown = report_markdown([made], made.path).splitlines()
+    markdown = report_markdown([small], small.path).splitlines()
     (first, _) = (line for line in markdown if "of these, " in line)
     assert first.endswith("of these, describe: 2 calls, 2,000 + 20 tokens, &#36;2.10")
 
@@ -213,8 +213,8 @@ def test_names_and_answers_are_neither_markup_nor_control(small_run, run_of, que
         "model": "[/]",
     }
     views = [question("[q]", 0.0, 1.0, answer=answer, text="[b]?\0")]
-    made = with_categories(small_run(), ["[link=x]c", "[/]", "[red]", "Tables", "Images"])
-    run = run_of({**made.summary_json, **names}, views)
+    result = with_categories(small_run(), ["[link=x]c", "[/]", "[red]", "Tables", "Images"])
+    run = run_of({**result.summary_json, **names}, views)
     text = "\n".join(render(summary_panel(run)) + render(leaderboard_panel([run, run])))
     assert "[bold]n[/bold]" in text
     assert "[red]x[/red]" in text

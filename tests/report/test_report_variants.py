@@ -37,15 +37,15 @@ RIGHT = {"c0", "c1", "c2", "a0", "a0~rewritten", "a1~rewritten", "a2~rewritten"}
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     data = {"name": "d", "variants": [one.id for one in REWRITTEN]}
-    made = new_run(tmp_path, "one", "0" * 16, {"config": {}, "data": data})
-    made.records.append(
+    one_run = new_run(tmp_path, "one", "0" * 16, {"config": {}, "data": data})
+    one_run.records.append(
         [
             Record(question=one, answer=Reply(text="yes" if one.id in RIGHT else "green"))
             for one in (*CLEAR, *VAGUE, *REWRITTEN)
         ]
     )
-    score_run(made)
-    return Run.scored(made.path)
+    score_run(one_run)
+    return Run.scored(one_run.path)
 
 
 def test_a_variant_names_its_original_and_keeps_its_gold() -> None:
@@ -103,19 +103,19 @@ def test_ambiguous_questions_fail_by_pattern(run: Run) -> None:
 
 
 def test_runs_without_variants_have_no_such_table(tmp_path: Path) -> None:
-    made = new_run(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    one_run = new_run(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
     plain = question("q", "x").model_copy(update={"metadata": {}})
-    made.records.append([Record(question=plain, answer=Reply(text="yes"))])
-    score_run(made)
-    assert not [one for one in sections([Run.scored(made.path)]) if one.key == "variants"]
+    one_run.records.append([Record(question=plain, answer=Reply(text="yes"))])
+    score_run(one_run)
+    assert not [one for one in sections([Run.scored(one_run.path)]) if one.key == "variants"]
 
 
 def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path: Path) -> None:
     odd = [variant(one, "typos [/b]", "What?") for one in VAGUE]
-    made = new_run(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
-    made.records.append([Record(question=one, answer=Reply(text="yes")) for one in (*VAGUE, *odd)])
-    score_run(made)
+    one_run = new_run(tmp_path, "one", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    one_run.records.append([Record(question=one, answer=Reply(text="yes")) for one in (*VAGUE, *odd)])
+    score_run(one_run)
     console = Console(file=StringIO(), width=200)
-    console.print(*drawn(sections([Run.scored(made.path)])))
+    console.print(*drawn(sections([Run.scored(one_run.path)])))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "typos [/b]" in shown

@@ -213,10 +213,10 @@ def test_a_stored_index_of_another_number_of_chunks_is_built_again(make, ask) ->
 
 def test_an_index_that_cannot_be_stored_is_told_of_and_used(make, ask, tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    told: list[Exception] = []
-    index = replace(make(TEXTS), folder=tmp_path / "file" / "index", full=told.append)
+    exceptions: list[Exception] = []
+    index = replace(make(TEXTS), folder=tmp_path / "file" / "index", full=exceptions.append)
     assert len(BM25().search(index, ask("kestrel"))[0]) == 2
-    assert [type(error) for error in told] == [FileExistsError]
+    assert [type(error) for error in exceptions] == [FileExistsError]
 
 
 def test_without_its_package_a_search_names_the_extra(make, ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,11 +233,13 @@ def test_the_index_that_is_built_block_by_block_is_that_of_bm25s(tmp_path: Path,
     retriever = BM25(method=method, k1=1.2, b=0.6)
     theirs = retriever._in_memory(texts)
     weighting = bm25_building.Weighting(method, 1.2, 0.6)
-    told: list[int] = []
+    reported: list[int] = []
     parts = [texts[at : at + 1] for at in range(40)]
-    files = bm25_building.build(parts, retriever._split, weighting, tmp_path, told.append, block=7, bucket=50)
+    files = bm25_building.build(
+        parts, retriever._split, weighting, tmp_path, reported.append, block=7, bucket=50
+    )
     data, indices, starts = (np.load(path) for path in (files.data, files.indices, files.indptr))
-    assert (told[0], told[-1], files.texts) == (7, 40, 40)
+    assert (reported[0], reported[-1], files.texts) == (7, 40, 40)
     assert len(data) > 4 * 50, "there are several buckets"
     assert set(files.words) == set(theirs.vocab_dict) - {""}
     for word, number in files.words.items():
@@ -306,8 +308,8 @@ def test_an_index_is_deleted_when_its_documents_have_another(make, ask, tmp_path
 
 
 def test_that_no_text_has_a_word_is_stored_too(make, ask, caplog) -> None:
-    index, told = make(["...", "?!"]), list[tuple[int, int]]()
-    BM25().prepare(index, lambda *done: told.append(done))
-    assert told == [(2, 2)]
-    BM25().prepare(later := replace(index, built={}), lambda *done: told.append(done))
-    assert (told, BM25().search(later, ask("weir")), caplog.text) == ([(2, 2)], [()], "")
+    index, reported = make(["...", "?!"]), list[tuple[int, int]]()
+    BM25().prepare(index, lambda *done: reported.append(done))
+    assert reported == [(2, 2)]
+    BM25().prepare(later := replace(index, built={}), lambda *done: reported.append(done))
+    assert (reported, BM25().search(later, ask("weir")), caplog.text) == ([(2, 2)], [()], "")

@@ -57,9 +57,9 @@ def test_rows_of_all_blocks_are_compared_and_ties_keep_their_order_across_them(t
 def unit_of_one_direction(rows: int) -> np.ndarray:
     """Vectors that differ by some of the last digits of float32, with copies among them."""
     generator = np.random.default_rng(6)
-    made = unit(1, 7, 384) + generator.integers(-2, 3, (rows, 384)).astype(np.float32) * 2.0**-27
-    made[rows // 2 :: 3] = made[: len(made[rows // 2 :: 3])]
-    return made.astype(np.float32)
+    result = unit(1, 7, 384) + generator.integers(-2, 3, (rows, 384)).astype(np.float32) * 2.0**-27
+    result[rows // 2 :: 3] = result[: len(result[rows // 2 :: 3])]
+    return result.astype(np.float32)
 
 
 def in_segments(folder: Path, vectors: np.ndarray) -> SegmentedVectors:

@@ -67,11 +67,11 @@ def pipeline(seer: Seer, **changes: Any) -> Pipeline:
     return Pipeline(**{**base, **changes})
 
 
-def answers(made: Pipeline, folder: Path) -> list[Record]:
+def answers(one_pipeline: Pipeline, folder: Path) -> list[Record]:
     """The records of the questions, one after the other, with nothing kept but the cache on the disk."""
     write_pdf(folder / "varn.pdf", PAGES)
     with closing(Cache(folder / "cache")) as cache:
-        ingested = made.prepare({"varn.pdf": folder / "varn.pdf"}, cache)
+        ingested = one_pipeline.prepare({"varn.pdf": folder / "varn.pdf"}, cache)
         hits = ingested.retrieve(QUESTIONS)
 
         async def ask() -> list[Record]:
@@ -83,9 +83,9 @@ def answers(made: Pipeline, folder: Path) -> list[Record]:
 
 @pytest.mark.slow
 def test_the_model_that_answers_gets_the_description_and_no_picture(seer: Seer, tmp_path: Path) -> None:
-    made = pipeline(seer)
-    made.check()
-    first, second = answers(made, tmp_path)
+    one_pipeline = pipeline(seer)
+    one_pipeline.check()
+    first, second = answers(one_pipeline, tmp_path)
     assert first.hits is not None
     assert first.prompt is not None
     (hit,) = first.hits
@@ -105,7 +105,7 @@ def test_the_model_that_answers_gets_the_description_and_no_picture(seer: Seer, 
     found = sums([first, second])["usage_by_purpose"]["describe"]
     assert (found["calls"], found["prompt_tokens"]) == (1, 1000)
     assert found["cost"] == pytest.approx(1.05)
-    (again, _) = answers(made, tmp_path)
+    (again, _) = answers(one_pipeline, tmp_path)
     assert [call.cached for call in again.calls] == [True]
     assert (again.answer and again.answer.text, len(seer.seen)) == ("seen 1:", 1)
     (both, _) = answers(pipeline(seer, keep_text=True), tmp_path)
@@ -132,8 +132,8 @@ def test_a_figure_that_was_cut_out_is_described_and_named(tmp_path: Path) -> Non
     index = Index((), (), None, lambda texts: np.zeros((len(texts), 2), np.float32), tmp_path)
 
     def described(**script: Any) -> str:
-        made = Describe(first=BM25(), generate=ScriptedModel(**script), keep_text=True)
-        (hit,) = asyncio.run(made.refine(index, QUESTIONS[0], hits, ModelCalls(Caller())))
+        describe = Describe(first=BM25(), generate=ScriptedModel(**script), keep_text=True)
+        (hit,) = asyncio.run(describe.refine(index, QUESTIONS[0], hits, ModelCalls(Caller())))
         return hit.chunk.text
 
     assert described(default="A display.") == "LEFT 31.5 ml\n\nA display."
@@ -155,20 +155,20 @@ def test_pictures_of_chunks_are_none_where_pages_are_searched(seer: Seer, show: 
     parts = [{"kind": "bm25"}, {"kind": "visual", "show": show, "embed": embed}]
     first = {"kind": "hybrid", "of": parts}
     described = Describe.model_validate({"first": first, "generate": {"kind": "scripted"}})
-    made = pipeline(seer, chunk=PageChunker(image_dpi=40), retrieve=described)
+    one_pipeline = pipeline(seer, chunk=PageChunker(image_dpi=40), retrieve=described)
     refusal = pytest.raises(ConfigError, match="needs pictures of pages") if refused else nullcontext()
     with refusal:
-        made.checks()["generate"]()
+        one_pipeline.checks()["generate"]()
 
 
 def test_configs_and_identity() -> None:
     config = {"kind": "describe", "first": {"kind": "bm25", "top_k": 5}, "generate": {"kind": "scripted"}}
-    made: Any = TypeAdapter(AnyRetriever).validate_python(config)
-    assert (made.top_k, made.needs, made.pages) == (5, "chunks", None)
-    assert TypeAdapter(AnyRetriever).validate_python(made.model_dump(mode="json")) == made
+    result: Any = TypeAdapter(AnyRetriever).validate_python(config)
+    assert (result.top_k, result.needs, result.pages) == (5, "chunks", None)
+    assert TypeAdapter(AnyRetriever).validate_python(result.model_dump(mode="json")) == result
     others = [{"prompt": "What?"}, {"keep_text": True}, {"generate": ScriptedModel(model="b")}]
-    identities = [made.model_copy(update=other).identity() for other in others]
-    assert made.identity() not in identities
+    identities = [result.model_copy(update=other).identity() for other in others]
+    assert result.identity() not in identities
 
 
 @pytest.mark.slow
@@ -176,11 +176,11 @@ def test_a_description_is_estimated_once_and_not_where_it_is_kept(seer: Seer, tm
     """Both questions need the one page: 2,000 tokens for a picture of which no formula is known, those of
     the prompt's characters, and a description of 500 tokens, at $1,000 and $5,000 a million."""
     write_pdf(tmp_path / "varn.pdf", PAGES)
-    made = pipeline(seer)
+    one_pipeline = pipeline(seer)
 
     def estimated() -> Estimates:
         with closing(Cache(tmp_path / "cache")) as cache:
-            ingested = made.prepare({"varn.pdf": tmp_path / "varn.pdf"}, cache)
+            ingested = one_pipeline.prepare({"varn.pdf": tmp_path / "varn.pdf"}, cache)
             hits, once = ingested.retrieve(QUESTIONS), SharedReplies(ingested.index.replies)
             packed = [PackedQuestion(ingested, each, hits[each.id]) for each in QUESTIONS]
             return repeated(added(estimate(each, once) for each in packed), 3)
@@ -193,7 +193,7 @@ def test_a_description_is_estimated_once_and_not_where_it_is_kept(seer: Seer, tm
     assert found.cost == pytest.approx(2 + words / 1000 + 2.5)
     assert before["answer"].requests == 6, "three repeats of two questions"
     assert before["answer"].pictures == 0
-    answers(made, tmp_path)
+    answers(one_pipeline, tmp_path)
     assert set(estimated()) == {"answer"}
 
 
@@ -205,14 +205,14 @@ def test_a_kept_description_is_no_measure_of_what_the_next_takes(seer: Seer, tmp
     answers(pipeline(seer), tmp_path)
     model = pipeline(seer).retrieve.called["describe"]
     retrieve = Describe(first=BM25(top_k=2), generate=model)
-    made = pipeline(seer, retrieve=retrieve, generate=ScriptedModel(default="No."))
-    asked = [Question(id=text, text=text, category="c") for text in ("tower ore", "tower nothing")]
+    one_pipeline = pipeline(seer, retrieve=retrieve, generate=ScriptedModel(default="No."))
+    questions = [Question(id=text, text=text, category="c") for text in ("tower ore", "tower nothing")]
 
     async def ask(ingested: Ingested) -> list[float]:
-        hits, budget, caller = ingested.retrieve(asked), Budget(max_cost=100), Caller()
+        hits, budget, caller = ingested.retrieve(questions), Budget(max_cost=100), Caller()
         reservations = Reservations(budget, ingested, hits)
         found = []
-        for question in asked:
+        for question in questions:
             reserved = await reservations.take(question)
             assert reserved is not None
             record = await ingested.answer(question, hits[question.id], caller=caller)
@@ -222,7 +222,7 @@ def test_a_kept_description_is_no_measure_of_what_the_next_takes(seer: Seer, tmp
         return found
 
     with closing(Cache(tmp_path / "cache")) as cache:
-        _, reserved = asyncio.run(ask(made.prepare({"varn.pdf": tmp_path / "varn.pdf"}, cache)))
+        _, reserved = asyncio.run(ask(one_pipeline.prepare({"varn.pdf": tmp_path / "varn.pdf"}, cache)))
     assert reserved == pytest.approx(1000 * 1000 / 1e6 + 10 * 5000 / 1e6)
 
 

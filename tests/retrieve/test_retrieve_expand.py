@@ -108,15 +108,15 @@ def test_the_prompt_and_the_form(make, ask) -> None:
 
 def test_configs_and_identity() -> None:
     config = {"kind": "expand", "retriever": {"kind": "bm25"}, "generate": {"kind": "scripted"}}
-    made = TypeAdapter(AnyRetriever).validate_python(config)
-    assert isinstance(made, Expand)
-    assert (made.retriever.top_k, made.top_k, made.needs) == (20, 3, "chunks")
-    assert TypeAdapter(AnyRetriever).validate_python(made.model_dump(mode="json")) == made
+    result = TypeAdapter(AnyRetriever).validate_python(config)
+    assert isinstance(result, Expand)
+    assert (result.retriever.top_k, result.top_k, result.needs) == (20, 3, "chunks")
+    assert TypeAdapter(AnyRetriever).validate_python(result.model_dump(mode="json")) == result
     assert set(prompts()) == {"rewrite", "split"}
-    same = made.model_copy(update={"prompt": prompts()["rewrite"].text})
-    assert made.identity() != same.identity(), "the version of the prompt is part of the identity"
-    other = made.model_copy(update={"generate": ScriptedModel(model="b")})
-    assert made.identity() != other.identity()
+    same = result.model_copy(update={"prompt": prompts()["rewrite"].text})
+    assert result.identity() != same.identity(), "the version of the prompt is part of the identity"
+    other = result.model_copy(update={"generate": ScriptedModel(model="b")})
+    assert result.identity() != other.identity()
     with pytest.raises(ValidationError, match=r"must contain \{question\}"):
         Expand(generate=ScriptedModel(), prompt="Rewrite it.")
 

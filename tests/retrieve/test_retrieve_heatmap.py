@@ -21,8 +21,8 @@ def test_the_best_word_decides_for_each_patch() -> None:
     words = np.array([[1, 0], [0, 1]], dtype=np.float32)
     # the best of two words: .5, .9, .1 and .3; .1 is the least and .9 the most
     patches = np.array([[0.5, 0.2], [0.1, 0.9], [0.1, -1.0], [0.3, 0.3]], dtype=np.float32)
-    made = heatmap(words, patches, columns=2, rows=2)
-    assert (made.columns, made.rows, made.values) == (2, 2, (50, 100, 0, 25))
+    heat = heatmap(words, patches, columns=2, rows=2)
+    assert (heat.columns, heat.rows, heat.values) == (2, 2, (50, 100, 0, 25))
 
 
 def test_an_even_page_has_no_best_patch() -> None:
@@ -48,11 +48,11 @@ def test_only_patches_and_words_are_compared(tmp_path: Path) -> None:
         locate=lambda of, texts: Located([located.patches[page - 1] for _, page in of], located.words),
     )
     document = Document(id="a.pdf", path=Path("a.pdf"), sha256="0", pages=())
-    [[none, made]] = heatmaps_of(pages, [document], ["how"], [query], [[(0, 2), (0, 1)]])
+    [[none, result]] = heatmaps_of(pages, [document], ["how"], [query], [[(0, 2), (0, 1)]])
     assert none is None
-    assert made == Heatmap(columns=2, rows=1, values=(100, 0))
+    assert result == Heatmap(columns=2, rows=1, values=(100, 0))
     with pytest.raises(ConfigError, match="its vectors form no grid over the page"):
         heatmaps_of(pages, [document], ["how"], [query], [[(0, 2)]])
-    [[made, none]] = heatmaps_of(pages, [document], ["how"], [query], [[(0, 1), (0, 3)]])
-    assert (made is None, none) == (False, None), "page 3 could not be rendered, and was found by its text"
+    [[result, none]] = heatmaps_of(pages, [document], ["how"], [query], [[(0, 1), (0, 3)]])
+    assert (result is None, none) == (False, None), "page 3 could not be rendered, and was found by its text"
     assert heatmaps_of(pages, [document], ["how"], [query], [[(0, 3)]]) == [[None]]

@@ -122,7 +122,7 @@ def angles(cosines: Sequence[float]) -> np.ndarray:
 @pytest.fixture
 def pages(tmp_path: Path) -> Index:
     """The chunks and pages above; every question has the vector (1, 0)."""
-    asked = np.array([[1, 0]], dtype=np.float32)
+    wanted = np.array([[1, 0]], dtype=np.float32)
     documents = [
         Document(
             id=name,
@@ -138,14 +138,14 @@ def pages(tmp_path: Path) -> Index:
         names=["a.pdf", "b.pdf"],
         places=list(OF_PAGES),
         store=angles(list(OF_PAGES.values())),
-        embed=lambda texts: [asked for _ in texts],
+        embed=lambda texts: [wanted for _ in texts],
         picture=lambda document, number: tmp_path / f"{document.id}-{number}.png",
     )
     return Index(
         documents,
         chunks,
         angles(OF_CHUNKS),
-        lambda texts: asked.repeat(len(texts), 0),
+        lambda texts: wanted.repeat(len(texts), 0),
         tmp_path,
         pages=search,
     )

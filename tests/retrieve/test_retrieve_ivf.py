@@ -34,8 +34,8 @@ def clustered(rows: int, seed: int) -> np.ndarray:
     """Unit vectors around 60 centres, which are the same for every seed."""
     centres = np.random.default_rng(0).standard_normal((60, 32))
     generator = np.random.default_rng(seed)
-    made = centres[generator.integers(0, 60, rows)] + 0.6 * generator.standard_normal((rows, 32))
-    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+    result = centres[generator.integers(0, 60, rows)] + 0.6 * generator.standard_normal((rows, 32))
+    return (result / np.linalg.norm(result, axis=1, keepdims=True)).astype(np.float32)
 
 
 def stored(folder: Path, *parts: np.ndarray, counts: list[int] | None = None) -> SegmentedVectors:
@@ -130,14 +130,14 @@ def test_two_at_once_make_one_table(tmp_path: Path) -> None:
 
 def test_what_is_lost_is_noted(folder: Path, large: np.ndarray) -> None:
     texts = [Chunk(id=f"c{n}", document="d.pdf", pages=(1,), text=str(n)) for n in range(len(large))]
-    asked = clustered(70, 4)
-    index = Index((), texts, stored(folder, large), lambda some: asked[[int(t) for t in some]], folder)
+    wanted = clustered(70, 4)
+    index = Index((), texts, stored(folder, large), lambda some: wanted[[int(t) for t in some]], folder)
     questions = [Question(id=str(n), text=str(n), category="c") for n in range(70)]
     Dense(store=STORE, top_k=3).assess(index, questions)
     note: dict[str, Any] = index.notes["chunk_approximation"]
     assert (note["k"], note["questions"], note["chunks"]) == (10, 24, 6_000)
-    found = STORE.search(folder, stored(folder, large), asked[::3], 10)
-    assert note["recall"] == recall(rows(found), rows(exact_search(large, asked[::3], 10)), 10)
+    found = STORE.search(folder, stored(folder, large), wanted[::3], 10)
+    assert note["recall"] == recall(rows(found), rows(exact_search(large, wanted[::3], 10)), 10)
     (sentence,) = search_notes(Manifest.model_validate(index.notes))
     assert "by vectors of chunks is approximate (store ivf, groups 6, refine 5, least 1000)" in sentence
     hybrid = replace(index, notes={})

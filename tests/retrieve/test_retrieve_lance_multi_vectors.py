@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow  # importing LanceDB and Arrow
 
 def rows(*lengths: int, width: int = 16, seed: int = 0) -> list[np.ndarray]:
     generator = np.random.default_rng(seed)
-    made = [generator.standard_normal((length, width), dtype=np.float32) for length in lengths]
-    return [page / np.linalg.norm(page, axis=1, keepdims=True) for page in made]
+    result = [generator.standard_normal((length, width), dtype=np.float32) for length in lengths]
+    return [page / np.linalg.norm(page, axis=1, keepdims=True) for page in result]
 
 
 def numbers(found: list[list[tuple[int, float]]]) -> list[list[int]]:

@@ -27,8 +27,8 @@ def mended() -> None:
 
 def rows(*lengths: int, seed: int = 0) -> list[np.ndarray]:
     generator = np.random.default_rng(seed)
-    made = [generator.standard_normal((length, 128), dtype=np.float32) for length in lengths]
-    return [page / np.linalg.norm(page, axis=1, keepdims=True) for page in made]
+    result = [generator.standard_normal((length, 128), dtype=np.float32) for length in lengths]
+    return [page / np.linalg.norm(page, axis=1, keepdims=True) for page in result]
 
 
 @pytest.mark.parametrize("dtype", FORMATS)

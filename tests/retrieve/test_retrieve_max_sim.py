@@ -18,8 +18,8 @@ Arrays = list[np.ndarray]
 
 def rows(*lengths: int, width: int = 16, seed: int = 0) -> Arrays:
     generator = np.random.default_rng(seed)
-    made = [generator.standard_normal((length, width), dtype=np.float32) for length in lengths]
-    return [page / np.linalg.norm(page, axis=1, keepdims=True) for page in made]
+    result = [generator.standard_normal((length, width), dtype=np.float32) for length in lengths]
+    return [page / np.linalg.norm(page, axis=1, keepdims=True) for page in result]
 
 
 def test_a_case_worked_by_hand(tmp_path: Path) -> None:

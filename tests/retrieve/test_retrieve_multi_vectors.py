@@ -26,15 +26,15 @@ def pages(lengths: tuple[int, ...] = RAGGED, width: int = 20, seed: int = 0) -> 
 
 
 def test_pages_of_all_lengths_come_back(tmp_path: Path) -> None:
-    made = pages()
-    written = MultiVectors.write(tmp_path / "store", iter(made))
+    result = pages()
+    written = MultiVectors.write(tmp_path / "store", iter(result))
     for store in (written, MultiVectors.open(tmp_path / "store")):
         assert (len(store), store.width, store.dtype) == (4, 20, "float32")
         assert store.offsets.dtype == np.int64
         assert store.offsets.tolist() == [0, 3, 4, 74, 76]
-        for number, page in enumerate(made):
+        for number, page in enumerate(result):
             assert np.array_equal(store.page(number), page)
-        assert np.array_equal(store.page(-1), made[-1])
+        assert np.array_equal(store.page(-1), result[-1])
         with pytest.raises(IndexError):
             store.page(4)
     assert sorted(path.name[0] for path in tmp_path.iterdir()) == ["s"]  # no unfinished folder is left

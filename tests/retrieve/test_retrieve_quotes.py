@@ -173,8 +173,8 @@ def test_the_default_template_is_refused() -> None:
 def test_transparent_pictures_are_white_and_other_files_are_refused(tmp_path: Path) -> None:
     clear = tmp_path / "clear.png"
     clear.write_bytes(picture("words", kind="PNG", size=(400, 100), mode="RGBA"))
-    made = fitted_picture(clear, tmp_path / "kept", {"max_side": 100})
-    with Image.open(made) as small:
+    result = fitted_picture(clear, tmp_path / "kept", {"max_side": 100})
+    with Image.open(result) as small:
         assert (small.size, small.getpixel((99, 24))) == ((100, 25), (255, 255, 255))
         assert small.convert("L").getextrema()[0] < 200  # the words
     (tmp_path / "script.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n")
@@ -183,15 +183,15 @@ def test_transparent_pictures_are_white_and_other_files_are_refused(tmp_path: Pa
             fitted_picture(tmp_path / "script.png", tmp_path / "kept", bounds)
 
 
-@pytest.mark.parametrize(("name", "kind", "kept"), SHOWN)
-def test_a_picture_is_sent_as_what_it_is(tmp_path: Path, name: str, kind: str, kept: bool) -> None:
+@pytest.mark.parametrize(("name", "kind", "stored"), SHOWN)
+def test_a_picture_is_sent_as_what_it_is(tmp_path: Path, name: str, kind: str, stored: bool) -> None:
     """The media type is that of the ending of the file's name: one that does not fit is not sent."""
     path = tmp_path / name
     path.write_bytes(picture(kind=kind))
-    made = fitted_picture(path, tmp_path / "kept", {})
-    assert (made == path) == kept
-    with Image.open(made) as opened:
-        assert image_type(made) == opened.get_format_mimetype()
+    result = fitted_picture(path, tmp_path / "kept", {})
+    assert (result == path) == stored
+    with Image.open(result) as opened:
+        assert image_type(result) == opened.get_format_mimetype()
         assert opened.size == (170, 220)
 
 

@@ -29,8 +29,8 @@ def refined(
 ) -> tuple[Hit, ...]:
     """The hits of one question: its candidates, sorted by the model."""
     (candidates,) = retriever.search(index, [question])
-    made = ModelCalls(Caller(), done=[] if calls is None else calls)
-    return asyncio.run(retriever.refine(index, question, candidates, made))
+    model_calls = ModelCalls(Caller(), done=[] if calls is None else calls)
+    return asyncio.run(retriever.refine(index, question, candidates, model_calls))
 
 
 def order(make, ask, reranker: LLMReranker, **options) -> list[tuple[str, float]]:

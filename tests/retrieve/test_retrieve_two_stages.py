@@ -35,8 +35,8 @@ def test_a_page_of_which_little_answers_is_missed_by_the_first_stage(tmp_path: P
 
 def test_two_stages_with_all_pages_are_exact(tmp_path: Path) -> None:
     generator = np.random.default_rng(0)
-    made = [generator.standard_normal((length, 16), dtype=np.float32) for length in range(1, 40)]
-    pages = MultiVectors.write(tmp_path / "store", made, "float16")
+    result = [generator.standard_normal((length, 16), dtype=np.float32) for length in range(1, 40)]
+    pages = MultiVectors.write(tmp_path / "store", result, "float16")
     queries = [generator.standard_normal((5, 16), dtype=np.float32) for _ in range(3)]
     exact = best_pages(max_sim(queries, pages), 10)
     found = search_in_two_stages(queries, pages, mean_vectors(pages), candidates=1000, k=10)

@@ -56,18 +56,18 @@ def test_signs_lose_pages(tmp_path: Path) -> None:
     """Exact search finds pages 3, 2 for the first question and 3, 1 for the second. By their signs, all pages
     have the score 1 for both, so the first two pages are found: one of two each time."""
     visual = Visual(embed=MANY, top_k=2, precision="binary")
-    made = index(tmp_path, visual)
-    visual.assess(made, QUESTIONS)
-    noted = made.notes["approximation"]
-    assert noted == {
+    built_index = index(tmp_path, visual)
+    visual.assess(built_index, QUESTIONS)
+    note = built_index.notes["approximation"]
+    assert note == {
         "options": {"precision": "binary"},
         "k": 2,
         "recall": 0.5,
         "questions": 2,
         "pages": 3,
     }
-    assert [[at for (_, at), _ in row] for row in visual.ranked(made, QUESTIONS)] == [[1, 2], [1, 2]]
-    assert "".join(approximations(Manifest.model_validate({"approximation": noted}))) == (
+    assert [[at for (_, at), _ in row] for row in visual.ranked(built_index, QUESTIONS)] == [[1, 2], [1, 2]]
+    assert "".join(approximations(Manifest.model_validate({"approximation": note}))) == (
         "the search by page images is approximate (precision binary): of the 2 best pages of 2 questions by"
         " exact search, it finds 50.0 % (recall@2 0.500)"
     )
@@ -76,40 +76,40 @@ def test_signs_lose_pages(tmp_path: Path) -> None:
 def test_candidates_lose_pages(tmp_path: Path) -> None:
     """Page 3 is the best for both, but on average it is like the second question only."""
     visual = Visual(embed=MANY, top_k=1, candidates=1)
-    made = index(tmp_path, visual)
-    visual.assess(made, QUESTIONS)
-    assert made.notes["approximation"]["recall"] == 0.5
-    assert [[at for (_, at), _ in row] for row in visual.ranked(made, QUESTIONS)] == [[2], [3]]
+    built_index = index(tmp_path, visual)
+    visual.assess(built_index, QUESTIONS)
+    assert built_index.notes["approximation"]["recall"] == 0.5
+    assert [[at for (_, at), _ in row] for row in visual.ranked(built_index, QUESTIONS)] == [[2], [3]]
     wide = visual.model_copy(update={"candidates": 3})
-    wide.assess(made, QUESTIONS)
-    assert made.notes["approximation"]["recall"] == 1
+    wide.assess(built_index, QUESTIONS)
+    assert built_index.notes["approximation"]["recall"] == 1
 
 
 def test_retrievers_around_it_say_the_same(tmp_path: Path) -> None:
     visual = Visual(embed=MANY, top_k=2, precision="binary")
-    made = index(tmp_path, visual)
+    built_index = index(tmp_path, visual)
     hybrid = Hybrid(of=(BM25(), visual))
     described = Describe(first=hybrid, generate=ScriptedModel())
     reranked = Rerank(first=hybrid, by=CrossEncoder(model="cross-encoder/ettin-reranker-17m-v1"))
     for outer in (hybrid, described, reranked):
-        made.notes.clear()
-        outer.assess(made, QUESTIONS)
-        assert made.notes["approximation"]["recall"] == 0.5
+        built_index.notes.clear()
+        outer.assess(built_index, QUESTIONS)
+        assert built_index.notes["approximation"]["recall"] == 0.5
 
 
 def test_an_exact_search_says_nothing(tmp_path: Path) -> None:
     visual = Visual(embed=MANY)
-    made = index(tmp_path, visual)
-    visual.assess(made, QUESTIONS)
-    assert made.notes == {}
+    built_index = index(tmp_path, visual)
+    visual.assess(built_index, QUESTIONS)
+    assert built_index.notes == {}
 
 
 def test_at_most_32_questions_are_compared(tmp_path: Path) -> None:
     visual = Visual(embed=MANY, precision="int8")
-    made = index(tmp_path, visual)
+    built_index = index(tmp_path, visual)
     for count, expected in ((32, 32), (33, 17), (100, 25)):
-        visual.assess(made, QUESTIONS[:1] * count)
-        assert made.notes["approximation"]["questions"] == expected
+        visual.assess(built_index, QUESTIONS[:1] * count)
+        assert built_index.notes["approximation"]["questions"] == expected
 
 
 def test_pages_in_no_store_have_the_same_scores(tmp_path: Path) -> None:

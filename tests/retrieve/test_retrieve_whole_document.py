@@ -13,8 +13,8 @@ from fathoms.types import Document, Page, Question
 
 
 def document(name: str, *pages: str) -> Document:
-    made = tuple(Page(number=n, text=text) for n, text in enumerate(pages, start=1))
-    return Document(id=name, path=Path(name), sha256="0" * 64, pages=made)
+    items = tuple(Page(number=n, text=text) for n, text in enumerate(pages, start=1))
+    return Document(id=name, path=Path(name), sha256="0" * 64, pages=items)
 
 
 def search(retriever: WholeDocument, *documents: Document, files: tuple[str, ...] = ()):
@@ -71,10 +71,10 @@ def test_it_asks_for_documents_alone() -> None:
 
 @given(st.lists(st.text("ab \n", max_size=8), min_size=1), st.integers(1, 40))
 def test_kept_and_dropped_are_the_whole(pages: list[str], max_chars: int) -> None:
-    made = document("d.pdf", *pages)
-    for hit in search(WholeDocument(max_chars=max_chars), made):
+    result = document("d.pdf", *pages)
+    for hit in search(WholeDocument(max_chars=max_chars), result):
         chunk = hit.chunk
-        assert made.text.startswith(chunk.text)
-        assert len(chunk.text) == min(max_chars, len(made.text))
-        assert len(chunk.text) + chunk.dropped == len(made.text)
+        assert result.text.startswith(chunk.text)
+        assert len(chunk.text) == min(max_chars, len(result.text))
+        assert len(chunk.text) + chunk.dropped == len(result.text)
         assert "".join(chunk.text.split()) in "".join("".join(pages[n - 1] for n in chunk.pages).split())

@@ -45,9 +45,9 @@ def test_the_budget_waits_for_questions_in_flight() -> None:
         await asyncio.sleep(0)
         said.append("waits" if not second.done() else "begun")
         budget.settle(first, Amount(cost=3))  # it took less than was held
-        held = await second
-        assert held is not None
-        budget.settle(held, Amount(cost=6))
+        covered = await second
+        assert covered is not None
+        budget.settle(covered, Amount(cost=6))
         said.append("none" if await budget.take(lambda: Amount(cost=2)) is None else "begun")
         said.append("none" if await budget.take(lambda: Amount(cost=0.5)) is None else "begun")
         assert (budget.spent.cost, budget.exhausted) == (9, True)
@@ -88,13 +88,13 @@ def test_it_is_never_overrun_and_stops_within_one_question(
         async def worker() -> None:
             while waiting:
                 cost = waiting.pop(0)
-                held = await budget.take(partial(Amount, tokens=cost))
-                if held is None:
+                covered = await budget.take(partial(Amount, tokens=cost))
+                if covered is None:
                     waiting.insert(0, cost)
                     return
                 for _ in range(chance.randrange(4)):
                     await asyncio.sleep(0)
-                budget.settle(held, Amount(tokens=cost))
+                budget.settle(covered, Amount(tokens=cost))
 
         async with asyncio.TaskGroup() as tasks:
             for _ in range(workers):

@@ -61,10 +61,10 @@ def test_estimated_against_billed_on_a_page_of_the_sample(
     data = f"data={{questions: {tmp_path}/questions.json, documents: {tmp_path}/pdfs}}"
     experiment = load_experiment(path, [data, "generate.price={input: 1, output: 4}", "generate.threads=1"])
     corpus = corpora.load(experiment.data, path.parent)
-    asked = corpus.select(limit=2)
+    chosen = corpus.select(limit=2)
     cache = Cache()
     try:
-        found = plan(experiment, corpus, asked, cache)
+        found = plan(experiment, corpus, chosen, cache)
         (outcome,) = run(
             [Job(experiment, corpus, path.parent)],
             out=tmp_path / "runs",

@@ -61,18 +61,18 @@ def wait_for_answers(project: Project, number: int) -> Path:
 @contextmanager
 def second_in_flight(project: Project) -> Iterator[tuple[subprocess.Popen[str], threading.Event]]:
     """A run of which the second question is in flight, until the event lets it be answered."""
-    asked: list[str] = []
+    wanted: list[str] = []
     came, go_on = threading.Event(), threading.Event()
 
     def act(connection: socket.socket, sent: Any) -> None:
-        asked.append(sent["question"])
-        if len(asked) == 2:
+        wanted.append(sent["question"])
+        if len(wanted) == 2:
             came.set()
             go_on.wait(120)
         connection.sendall(answer({"answer": "It is 41.5 m tall."}))
 
-    with service(act) as made:
-        project.write("served.yaml", SERVED.format(address=made.address))
+    with service(act) as server:
+        project.write("served.yaml", SERVED.format(address=server.address))
         with started(project, "run", "served.yaml") as process:
             assert came.wait(120)
             yield process, go_on
@@ -123,13 +123,13 @@ def test_killed_and_resumed_equals_uninterrupted(project: Project) -> None:
     with started(project, "run", "tiny.yaml", "--set", SLOW, "-j", "1") as process:
         run = wait_for_answers(project, 2)
         process.send_signal(signal.SIGKILL)
-    held = len(journal(run))
-    assert held < 4
+    count = len(journal(run))
+    assert count < 4
     with (run / "journal.jsonl").open("ab") as file:
         file.write(b'{"question": {"id": "half a l')  # as a writer that was killed leaves it
     done = project.fathoms("run", "--resume", "latest")
     assert done.returncode == 0, done.stderr
-    assert f"{4 - held} of 4 questions have no answer yet" in done.stderr
+    assert f"{4 - count} of 4 questions have no answer yet" in done.stderr
     summary = json.loads((run / "summary.json").read_text())
     assert summary["profiles"] == reference["profiles"]
     assert summary["counts"] == reference["counts"]

@@ -16,18 +16,18 @@ from fathoms.runs.writing import new_run
 from fathoms.scoring import score_run
 from fathoms.types import Question, Record, Reply
 
-ASKED = ["b", 'ä "quoted"', "a"]
+TEXTS = ["b", 'ä "quoted"', "a"]
 FILE = "00001.jsonl"
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """Answered in another order than asked, scored, and then written as a large run is."""
-    made = new_run(tmp_path, "x", "0" * 16, {"model": "m", "data": {"name": "d", "asked_ids": ASKED}})
-    made.records.append(record(name) for name in sorted(ASKED))
-    score_run(made)
-    as_lines(made, ASKED)
-    return made
+    one_run = new_run(tmp_path, "x", "0" * 16, {"model": "m", "data": {"name": "d", "asked_ids": TEXTS}})
+    one_run.records.append(record(name) for name in sorted(TEXTS))
+    score_run(one_run)
+    as_lines(one_run, TEXTS)
+    return one_run
 
 
 def record(name: str, text: str = "It is 4.") -> Record:
@@ -38,12 +38,12 @@ def record(name: str, text: str = "It is 4.") -> Record:
     )
 
 
-def as_lines(run: Run, asked: list[str]) -> None:
+def as_lines(run: Run, wanted: list[str]) -> None:
     records = {found.question.id: found for found in run.records.all()}
     with run.files.writing(FILE) as write:
-        for name in asked:
+        for name in wanted:
             write([records[name]], [{"paper": {"correctness": 1.0}}], [{}])
-    run.files.set_aside(asked, {FILE})
+    run.files.set_aside(wanted, {FILE})
 
 
 def folder(run: Run) -> list[str]:
@@ -51,9 +51,9 @@ def folder(run: Run) -> list[str]:
 
 
 def test_a_question_is_in_the_file_of_its_number_whether_or_not_others_are_answered() -> None:
-    asked = [f"q{n}" for n in range(1, 3001)]
-    answered = ["late", "q3000", *(id for id in asked[:1500] if id != "q2")]
-    found = divided(answered, asked)
+    wanted = [f"q{n}" for n in range(1, 3001)]
+    answered = ["late", "q3000", *(id for id in wanted[:1500] if id != "q2")]
+    found = divided(answered, wanted)
     assert {name: (len(ids), ids[0], ids[-1]) for name, ids in found.items()} == {
         "00001.jsonl": (999, "q1", "q1000"),
         "00002.jsonl": (500, "q1001", "q1500"),
@@ -65,10 +65,10 @@ def test_a_question_is_in_the_file_of_its_number_whether_or_not_others_are_answe
 def test_every_reader_finds_the_questions_in_lines(run: Run) -> None:
     assert folder(run) == [FILE]
     lines = (run.path / "questions" / FILE).read_text("utf-8").splitlines()
-    assert [json.loads(line)["question"]["id"] for line in lines] == ASKED
+    assert [json.loads(line)["question"]["id"] for line in lines] == TEXTS
     scored = Run.scored(run.path)
-    assert [view.question.id for view in scored.questions()] == ASKED
-    for name in ASKED:
+    assert [view.question.id for view in scored.questions()] == TEXTS
+    for name in TEXTS:
         view = run.files.of(name)
         assert view is not None
         assert (view["question"]["id"], view["repeats"][0]["scores"]["paper"]["correctness"]) == (name, 1.0)
@@ -111,7 +111,7 @@ def test_a_brief_reading_has_the_same_questions_answers_and_scores(run: Run) -> 
 def test_lines_of_answers_that_are_gone_are_kept_aside(run: Run) -> None:
     """By the next scoring as a large run, and by one that writes a file for each question again."""
     whole = (run.path / "questions" / FILE).read_bytes().splitlines(keepends=True)
-    as_lines(run, ASKED[1:])
+    as_lines(run, TEXTS[1:])
     assert folder(run) == [FILE, f"{FILE}.stale"]
     assert (run.path / "questions" / FILE).read_bytes() == b"".join(whole[1:])
     assert (run.path / "questions" / f"{FILE}.stale").read_bytes() == whole[0]
@@ -141,7 +141,7 @@ def test_nothing_is_written_through_a_link(run: Run, tmp_path: Path) -> None:
     outside.write_text("mine")
     (path.parent / f"{FILE}.stale").symlink_to(outside)
     with pytest.raises(StoreError, match="cannot be written"):
-        as_lines(run, ASKED[1:])
+        as_lines(run, TEXTS[1:])
     assert outside.read_text() == "mine"
 
 
@@ -155,16 +155,16 @@ def test_what_fathoms_sealed_in_an_own_run_is_not_compared_with_the_schema(
     records = {found.question.id: [found] for found in run.records.all()}
     if in_lines:
         with run.files.writing(FILE) as write:
-            for name in ASKED:
+            for name in TEXTS:
                 write(records[name], MISFIT, [{}])
     else:
         (run.path / "questions" / FILE).unlink()
-        for name in ASKED:
+        for name in TEXTS:
             run.files.write(records[name], MISFIT, [{}])
 
     def readable() -> None:
         again = Run(run.path)
-        assert [view["question"]["id"] for view in again.views()] == ASKED
+        assert [view["question"]["id"] for view in again.views()] == TEXTS
         assert (again.files.scored("a") or {})["question"]["id"] == "a"
 
     def refused() -> None:

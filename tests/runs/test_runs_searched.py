@@ -23,7 +23,7 @@ from fathoms.scoring import score_run
 from fathoms.types import Chunk, Evidence, Failure, Hit, Question, Record, Reply
 
 GOLD = Evidence(document="mill.pdf", page=2)
-ASKED = [
+QUESTIONS = [
     Question(id="a1", text="What does the door cost?", category="A", answers=(("41.5",),), evidence=(GOLD,)),
     Question(id="a2", text="And the gate?", category="A", evidence=(GOLD,)),
     Question(id="a3", text="And the roof?", category="A", answers=(("7",),), evidence=(GOLD,)),
@@ -40,29 +40,29 @@ def searched(question: Question, *hits: Hit) -> Record:
 
 
 RECORDS = [
-    searched(ASKED[0], hit("The blue door costs 41.5 crowns.", 2)),
-    searched(ASKED[1]),
-    Record(question=ASKED[2], error=Failure(kind="ModelError", message="the reranker is gone")),
+    searched(QUESTIONS[0], hit("The blue door costs 41.5 crowns.", 2)),
+    searched(QUESTIONS[1]),
+    Record(question=QUESTIONS[2], error=Failure(kind="ModelError", message="the reranker is gone")),
 ]
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     """A run of three questions: one found, one with no hit, and one of which the search failed."""
-    made = new_run(
+    one_run = new_run(
         tmp_path,
         "search",
         "0" * 16,
         {"model": None, "config": {}, "retrieval_only": True, "data": {"name": "d", "asked": 3}},
     )
-    made.records.append(RECORDS)
-    return made
+    one_run.records.append(RECORDS)
+    return one_run
 
 
 def test_searched_questions_are_records_that_resuming_does_not_ask_again(run: Run) -> None:
     assert run.records.contents().flaws == []
     assert run.records.all() == RECORDS
-    assert [turn.question.id for turn in unanswered(run, ASKED, 1)] == ["a3"]
+    assert [turn.question.id for turn in unanswered(run, QUESTIONS, 1)] == ["a3"]
 
 
 def test_metrics_of_answers_do_not_apply_and_figures_of_retrieval_do(run: Run) -> None:
@@ -89,7 +89,7 @@ def test_imported_searches_need_no_word_in_the_manifest(tmp_path: Path) -> None:
     run.records.append(RECORDS[:2])
     assert score_run(run).plain()["retrieval_only"] is True
     # one answer among them makes it a run of answers, in which the others are no failures
-    run.records.append([Record(question=ASKED[2], answer=Reply(text="7"))])
+    run.records.append([Record(question=QUESTIONS[2], answer=Reply(text="7"))])
     summary = score_run(run).plain()
     assert summary["retrieval_only"] is False
     overall = summary["profiles"]["fathoms"]["overall"]
@@ -132,7 +132,9 @@ def test_searches_stand_beside_answers_and_are_compared_by_their_own_metrics(
 ) -> None:
     other = new_run(tmp_path, "answers", "0" * 16, {"model": "m", "config": {}, "data": {"name": "d"}})
     found = (hit("The blue door costs 41.5 crowns.", 2),)
-    other.records.append(Record(question=asked, hits=found, answer=Reply(text="41.5")) for asked in ASKED)
+    other.records.append(
+        Record(question=wanted, hits=found, answer=Reply(text="41.5")) for wanted in QUESTIONS
+    )
     for each in (run, other):
         score_run(each)
     shown = printed(*leaderboard_panel([Run.scored(run.path), Run.scored(other.path)]))

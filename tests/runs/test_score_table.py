@@ -281,8 +281,8 @@ def test_four_processes_write_the_same_bytes(run: Run) -> None:
     manifest = run.manifest
     metrics = measuring(read_measures(manifest).metrics, StoredDocuments(run, manifest))
     questions: dict[str, list[Entry]] = {}
-    for (asked, _), entry in run.records.entries().items():
-        questions.setdefault(asked, []).append(entry)
+    for (wanted, _), entry in run.records.entries().items():
+        questions.setdefault(wanted, []).append(entry)
     shares = shares_of(questions, manifest.data.asked_ids, size=1)
     job = ScoreJob(run, manifest, rules, metrics, shares)
     found = []

@@ -72,10 +72,10 @@ def test_the_end_is_told_with_its_cause(
 
 def test_a_child_that_is_silent_is_waited_for_as_long_as_asked(tmp_path: Path) -> None:
     process = child(tmp_path, "import time\ndef serve(process): time.sleep(60)")
-    begun = time.monotonic()
+    start = time.monotonic()
     with pytest.raises(TimeoutError):
         process.receive(0.2)
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - start < 30
     assert process.alive
     assert process.ended(0.1) is None
     process.kill()

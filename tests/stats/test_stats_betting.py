@@ -35,7 +35,7 @@ def test_scores_without_a_value_tell_nothing() -> None:
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_it_holds_at_all_times_together(missing: float, rate: float) -> None:
     """In at least 95 % of the races, looked at after every tenth score; `pytest -m long -s` prints it."""
-    rng, runs, held = np.random.default_rng(1), 400, 0
+    rng, runs, covered = np.random.default_rng(1), 400, 0
     weights = np.repeat([0.5 / 60, 0.5 / 90], [60, 90])
     for _ in range(runs):
         scores = (rng.random(150) < rate).astype(float)
@@ -44,6 +44,6 @@ def test_it_holds_at_all_times_together(missing: float, rate: float) -> None:
         known = ~np.isnan(scores)
         truth = weights[known] @ scores[known] / weights[known].sum()
         ends = [mean_of_these(scores[order][:seen], weights[order]) for seen in range(10, 150, 10)]
-        held += all(low - 1e-9 <= truth <= high + 1e-9 for low, high in ends)
-    print(f"{missing} without a score, rate {rate}: {100 * held / runs:.1f}")
-    assert held >= (0.95 - 3 * np.sqrt(0.05 * 0.95 / runs)) * runs
+        covered += all(low - 1e-9 <= truth <= high + 1e-9 for low, high in ends)
+    print(f"{missing} without a score, rate {rate}: {100 * covered / runs:.1f}")
+    assert covered >= (0.95 - 3 * np.sqrt(0.05 * 0.95 / runs)) * runs

@@ -35,10 +35,10 @@ def test_the_p_value_is_that_of_all_exchanges() -> None:
     before, tonight = [(3, 3), (2, 3), (2, 4)], [(0, 2), (1, 2), (0, 1)]
     seen, total = [], 0.0
     chances = []
-    for (hits, of), (now, asked) in zip(before, tonight, strict=True):
-        weight, chance = weights(of, asked)
+    for (hits, of), (now, wanted) in zip(before, tonight, strict=True):
+        weight, chance = weights(of, wanted)
         seen.append(weight[hits + now, now])
-        chances.append([(weight[hits + now, each], chance[hits + now, each]) for each in range(asked + 1)])
+        chances.append([(weight[hits + now, each], chance[hits + now, each]) for each in range(wanted + 1)])
     for picked in product(*chances):
         if sum(weight for weight, _ in picked) >= sum(seen):
             total += prod(chance for _, chance in picked)
@@ -95,9 +95,9 @@ def test_repeats_are_advised_where_answers_waver_and_only_there() -> None:
     assert wavers.repeats is not None
     times, needed = wavers.repeats
     assert needed < wavers.needed
-    asked = loss(before, [(times, times)] * 15)
-    assert asked.needed == needed
-    assert asked.repeats is None or asked.repeats[1] < needed
+    wanted = loss(before, [(times, times)] * 15)
+    assert wanted.needed == needed
+    assert wanted.repeats is None or wanted.repeats[1] < needed
     assert loss([(1, 1)], [(0, 1)]).repeats is None
 
 

@@ -96,8 +96,8 @@ def test_blaker_holds_every_rate_in_95_of_100_cases(n):
     """Exactly, by the binomial distribution, for rates from .001 to .999."""
     rates, counts = np.linspace(0.001, 0.999, 999), np.arange(n + 1)
     lows, highs = np.array([blaker(count / n, n) for count in counts]).T
-    held = (lows[:, None] <= rates + 1e-9) & (rates - 1e-9 <= highs[:, None])
-    assert (scipy.stats.binom.pmf(counts[:, None], n, rates) * held).sum(axis=0).min() >= 0.95
+    covered = (lows[:, None] <= rates + 1e-9) & (rates - 1e-9 <= highs[:, None])
+    assert (scipy.stats.binom.pmf(counts[:, None], n, rates) * covered).sum(axis=0).min() >= 0.95
 
 
 def test_between_two_counts_and_for_an_effective_number():
@@ -248,8 +248,8 @@ def test_the_interval_of_f1_holds_every_truth_in_95_of_100_cases(n):
     ]
     lows, highs = (np.array([end[side] for end in ends])[:, None] for side in (0, 1))
     truths = 2 * shares / (1 + shares)
-    held = (lows <= truths + 1e-9) & (truths - 1e-9 <= highs)
-    assert (scipy.stats.binom.pmf(hits[:, None], n, shares) * held).sum(axis=0).min() >= 0.95
+    covered = (lows <= truths + 1e-9) & (truths - 1e-9 <= highs)
+    assert (scipy.stats.binom.pmf(hits[:, None], n, shares) * covered).sum(axis=0).min() >= 0.95
 
 
 @given(

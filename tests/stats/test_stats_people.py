@@ -127,7 +127,7 @@ def answers(rng: np.random.Generator, kind: str, size: int) -> tuple[np.ndarray,
 
 def coverage(kind: str, labels: int, others: int, runs: int, categories: int = 1) -> float:
     """The share of intervals that hold the truth, in percent."""
-    rng, truth, held = np.random.default_rng(7), KINDS[kind][0], 0
+    rng, truth, covered = np.random.default_rng(7), KINDS[kind][0], 0
     for _ in range(runs):
         strata = []
         for _ in range(categories):
@@ -135,8 +135,8 @@ def coverage(kind: str, labels: int, others: int, runs: int, categories: int = 1
             cut = labels // categories
             strata.append(Stratum(people[:cut], judge[:cut], judge[cut:]))
         found = prediction_powered_mean(strata, [1 / categories] * categories)
-        held += found.low <= truth <= found.high
-    return 100 * held / runs
+        covered += found.low <= truth <= found.high
+    return 100 * covered / runs
 
 
 def test_prediction_powered_intervals_hold_the_truth_in_a_short_simulation() -> None:
@@ -146,11 +146,11 @@ def test_prediction_powered_intervals_hold_the_truth_in_a_short_simulation() -> 
 def test_a_judge_whose_few_errors_are_seldom_among_the_labels_is_not_taken_as_perfect() -> None:
     """One or two of 50 labels show an error, often none. 96 % hold, fewer if nothing were allowed for errors
     that are not seen."""
-    rng, held, runs = np.random.default_rng(5), 0, 1_000
+    rng, covered, runs = np.random.default_rng(5), 0, 1_000
     table = [0.99 * 0.5, 0.01 * 0.5, 0.05 * 0.5, 0.95 * 0.5]
     for _ in range(runs):
-        held += holds(drawn(rng, table, 50, 2_000), 0.5)
-    assert 100 * held / runs >= 93.5
+        covered += holds(drawn(rng, table, 50, 2_000), 0.5)
+    assert 100 * covered / runs >= 93.5
 
 
 def drawn(rng: np.random.Generator, table: list[float], labels: int, others: int) -> Stratum:
@@ -206,15 +206,15 @@ def test_prediction_powered_intervals_hold_the_truth_around_a_grid(grid: Grid, l
         for yes, no in grid.judges:
             row = []
             for rate in grid.rates:
-                held = np.zeros(2)
+                covered = np.zeros(2)
                 for true, table in neighbours(rate, yes, no):
                     for _ in range(runs):
                         one = drawn(rng, table, labels, others)
                         ours = prediction_powered_mean([one], [1])
                         low, high = wilson(one.people.mean(), labels)
-                        held += ours.low <= true <= ours.high, low <= true <= high
+                        covered += ours.low <= true <= ours.high, low <= true <= high
                         widths += ours.high - ours.low, high - low
-                found, plain = 100 * held / (7 * runs)
+                found, plain = 100 * covered / (7 * runs)
                 row.append(f"{found:.1f} ({plain:.1f})")
                 assert 93.5 - 1.1 <= found <= 96.5 + 1.1  # three standard errors
             print(f"| {labels} | {others} | {yes} | {no} | {' | '.join(row)} |")
@@ -240,7 +240,7 @@ def neighbours(rate: float, yes: float, no: float) -> Iterator[tuple[float, list
 def test_repeats_of_one_question_count_as_one(labels: int, alike: float) -> None:
     """Three repeats with this intraclass correlation, of people's values and of the judge's errors. Taken as
     answers of their own, they would seem to say more than they do."""
-    rng, held, runs = np.random.default_rng(labels), {"questions": 0, "answers": 0}, 4_000
+    rng, covered, runs = np.random.default_rng(labels), {"questions": 0, "answers": 0}, 4_000
     size = labels + 200
     for _ in range(runs):
         people, judge = (
@@ -249,10 +249,10 @@ def test_repeats_of_one_question_count_as_one(labels: int, alike: float) -> None
         same = rng.random((3, size)) < np.sqrt(alike)
         people, judge = (np.where(same, one[0], one[1:]) for one in (people, judge))
         means, ours = people.mean(axis=0), judge.mean(axis=0)
-        held["questions"] += holds(Stratum(means[:labels], ours[:labels], ours[labels:]), 0.8)
+        covered["questions"] += holds(Stratum(means[:labels], ours[:labels], ours[labels:]), 0.8)
         apart = Stratum(people[:, :labels].ravel(), judge[:, :labels].ravel(), judge[:, labels:].ravel())
-        held["answers"] += holds(apart, 0.8)
-    found = {name: 100 * count / runs for name, count in held.items()}
+        covered["answers"] += holds(apart, 0.8)
+    found = {name: 100 * count / runs for name, count in covered.items()}
     print(f"| {labels} | {alike} | {found['questions']:.1f} | {found['answers']:.1f} |")
     assert found["questions"] == pytest.approx(95, abs=1.5)
     assert alike == 0 or found["answers"] < 91
@@ -277,20 +277,20 @@ def test_prediction_powered_intervals_hold_the_truth(
 )
 def test_corrected_rates_hold_the_truth(rate: float, sensitivity: float, specificity: float) -> None:
     """The items without a label are corrected by a random sample of items with labels."""
-    rng, held, runs = np.random.default_rng(7), 0, 20_000
+    rng, covered, runs = np.random.default_rng(7), 0, 20_000
     for _ in range(runs):
         people = rng.random(600) < rate
         judge = rng.random(600) < np.where(people, sensitivity, 1 - specificity)
         yes, no = judge[:100][people[:100]], ~judge[:100][~people[:100]]
         found = rogan_gladen(judge[100:].mean(), 500, yes.mean(), yes.size, no.mean(), no.size)
-        held += found is not None and found.low <= rate <= found.high
-    assert 100 * held / runs == pytest.approx(95, abs=1.5)
+        covered += found is not None and found.low <= rate <= found.high
+    assert 100 * covered / runs == pytest.approx(95, abs=1.5)
 
 
 @pytest.mark.long
 def test_the_interval_of_the_paper_is_too_short_where_errors_are_rare() -> None:
     """Why the variance is smoothed: with 50 labels and a judge that is lenient, 87 % instead of 95 %."""
-    rng, held, runs, rate = np.random.default_rng(7), {"ours": 0, "paper": 0}, 5_000, 0.9
+    rng, covered, runs, rate = np.random.default_rng(7), {"ours": 0, "paper": 0}, 5_000, 0.9
     for _ in range(runs):
         people = (rng.random(1000) < rate).astype(float)
         judge = (rng.random(1000) < np.where(people, 0.97, 0.4)).astype(float)
@@ -300,10 +300,10 @@ def test_the_interval_of_the_paper_is_too_short_where_errors_are_rare() -> None:
         value = np.mean(one.people - weight * one.judge) + weight * np.mean(one.unlabelled)
         spread = np.var(one.people - weight * one.judge) / 50
         half = 1.96 * np.sqrt(spread + np.var(weight * one.unlabelled) / 950)
-        held["paper"] += abs(value - rate) <= half
-        held["ours"] += found.low <= rate <= found.high
-    assert 100 * held["paper"] / runs == pytest.approx(87, abs=1.5)
-    assert 100 * held["ours"] / runs == pytest.approx(95, abs=1.5)
+        covered["paper"] += abs(value - rate) <= half
+        covered["ours"] += found.low <= rate <= found.high
+    assert 100 * covered["paper"] / runs == pytest.approx(87, abs=1.5)
+    assert 100 * covered["ours"] / runs == pytest.approx(95, abs=1.5)
 
 
 class Judged(NamedTuple):
@@ -364,16 +364,16 @@ def test_corrected_shares_hold_the_truth_around_a_grid(grid: Claims) -> None:
     for claims, alike, labels, others in cases:
         row = []
         for judged in grid.judges.values():
-            rng, held, made = np.random.default_rng(labels), 0, 0
+            rng, covered, result = np.random.default_rng(labels), 0, 0
             for true, yes, no in itertools.product(*judged):
                 for _ in range(runs):
                     people, judge = alike_errors(rng, true, (yes, no), (labels + others, claims), alike)
                     found = corrected_share(
                         judge[labels:].mean(axis=1), *sides(people[:labels], judge[:labels])
                     )
-                    made += found is not None
-                    held += found is not None and found.low <= true <= found.high
-            coverage = 100 * held / made
+                    result += found is not None
+                    covered += found is not None and found.low <= true <= found.high
+            coverage = 100 * covered / result
             row.append(f"{coverage:.1f}")
             assert 93.5 - 0.9 <= coverage <= 96.5 + 0.9  # three standard errors
         print(f"| {claims} | {alike} | {labels} | {others} | {' | '.join(row)} |")

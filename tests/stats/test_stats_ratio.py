@@ -65,7 +65,7 @@ def test_the_interval_holds_the_true_difference_and_equal_runs_seldom_differ(
 ) -> None:
     """100 questions, 30 % of them unanswerable; both runs abstain on a share of those and of the others,
     alike on half of the questions. The true difference is 0."""
-    rng, held, found, times = np.random.default_rng(0), 0, 0, 1000
+    rng, covered, found, times = np.random.default_rng(0), 0, 0, 1000
     kinds = np.array([RIGHT, WRONG, ANSWERED])
     for _ in range(times):
         unanswerable, one, other = rng.random(100) < 0.3, rng.random(100), rng.random(100)
@@ -78,7 +78,7 @@ def test_the_interval_holds_the_true_difference_and_equal_runs_seldom_differ(
         values = linearised(*sides)
         scale, weights = np.abs(values).max() or 1.0, np.full(100, 0.01)
         low, high = bounds(pair(values / scale, weights), 1.959964)
-        held += bool(low <= 0 <= high)
+        covered += bool(low <= 0 <= high)
         found += sign_flip_p(values / scale, weights, resamples=999) < 0.05
-    assert held / times >= 0.94
+    assert covered / times >= 0.94
     assert found / times <= 0.07

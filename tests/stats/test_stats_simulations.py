@@ -49,9 +49,9 @@ def test_means_of_fractional_scores_hold_and_are_hardly_wider_than_by_t(tables: 
     """Where Student's interval holds; a cluster that a third of the samples lack is the known exception."""
     for row in tables["fractions"]:
         for n in (10, 20, 50, 100):
-            held, student, wider = re.split(r"[(),]+ ?", row[f"{n} questions"])
+            covered, student, wider = re.split(r"[(),]+ ?", row[f"{n} questions"])
             if not (row["scores"] == "two clusters, 10 % low" and n < 50):
-                assert at_least(held.strip(), 93), row
+                assert at_least(covered.strip(), 93), row
             assert float(student) < 93 or float(wider) <= 1.3, row
 
 

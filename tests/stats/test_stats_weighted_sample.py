@@ -168,7 +168,7 @@ def test_weighted_intervals_hold_the_truth_on_a_grid(kind: str) -> None:
 def test_weighted_means_of_categories_hold_the_truth() -> None:
     """Three categories with the same judge, of which one has a tenth of the answers; shares of four claims,
     of which the judge knows how sure it is, in the second."""
-    rng, held, runs = np.random.default_rng(4), 0, 4_000
+    rng, covered, runs = np.random.default_rng(4), 0, 4_000
     sizes, truth = np.array([100, 300, 600]), np.mean([TRUTHS["knows"], TRUTHS["knows well"], 0.8])
     for _ in range(runs):
         parts = [
@@ -190,6 +190,6 @@ def test_weighted_means_of_categories_hold_the_truth() -> None:
             some = group[own[group]]
             strata.append(WeightedStratum(people[some], judge[some], chances[some], judge[group]))
         found = weighted_mean(strata, [1 / 3] * 3)
-        held += found.low <= truth <= found.high
-    print(f"means of categories: {100 * held / runs:.1f}")
-    assert 94 <= 100 * held / runs <= 97
+        covered += found.low <= truth <= found.high
+    print(f"means of categories: {100 * covered / runs:.1f}")
+    assert 94 <= 100 * covered / runs <= 97

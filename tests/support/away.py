@@ -35,10 +35,10 @@ class Away:
         outcomes: dict[int, Any] = {}
         for at in reversed(range(len(items))):
             sent = through_a_pickle(work.sent(items[at]))
-            told = through_a_pickle(self.do(self._number, sent_work, identity_of(sent_work), sent))
-            if isinstance(told, Failed):
-                raise error_of(*told)
-            outcome = work.received(items[at], told)
+            reported = through_a_pickle(self.do(self._number, sent_work, identity_of(sent_work), sent))
+            if isinstance(reported, Failed):
+                raise error_of(*reported)
+            outcome = work.received(items[at], reported)
             if keep:
                 outcomes[at] = outcome
             self.done[type(work).__name__] = self.done.get(type(work).__name__, 0) + 1

@@ -44,23 +44,23 @@ def sample() -> tuple[dict[str, Document], list[tuple[int, int]]]:
     The processes of one test run share what the first of them converted.
     """
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    kept = Path(tempfile.gettempdir(), f"fathoms-docling-sample-{run}.json")
-    with FileLock(f"{kept}.lock"):
-        if not kept.exists():
-            _convert_sample(kept)
-            atexit.register(kept.unlink)
-    documents, told = json.loads(kept.read_text())
+    path = Path(tempfile.gettempdir(), f"fathoms-docling-sample-{run}.json")
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            _convert_sample(path)
+            atexit.register(path.unlink)
+    documents, reported = json.loads(path.read_text())
     found = [Document.model_validate({**document, "native": native}) for document, native in documents]
-    return {item.id.partition("-")[0]: item for item in found}, [tuple(pages) for pages in told]
+    return {item.id.partition("-")[0]: item for item in found}, [tuple(pages) for pages in reported]
 
 
 def _convert_sample(target: Path) -> None:
     """Write the documents and the progress to a file."""
-    told: list[tuple[int, int]] = []
+    reported: list[tuple[int, int]] = []
     paths = sorted(SAMPLE.glob("*.pdf"))
-    found = parse_all(OFFLINE, paths, workers=2, on_page=lambda *pages: told.append(pages))
+    found = parse_all(OFFLINE, paths, workers=2, on_page=lambda *pages: reported.append(pages))
     documents = [(item.model_dump(mode="json"), item.native) for item in found if isinstance(item, Document)]
-    target.write_text(json.dumps([documents, told]))
+    target.write_text(json.dumps([documents, reported]))
 
 
 def extract(folder: Path, name: str, *pages: int) -> Path:

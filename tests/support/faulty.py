@@ -137,11 +137,11 @@ class WatchedJudge(LLMJudge):
     _ended: list[tuple[str, Verdict | Failure, float]] = PrivateAttr(default_factory=list)
 
     async def judge(
-        self, asked: Sequence[Judgement], caller: Caller, repeat: int = 0
+        self, judgements: Sequence[Judgement], caller: Caller, repeat: int = 0
     ) -> list[Verdict | Failure]:
         started = time.perf_counter()
-        found = await super().judge(asked, caller, repeat)
-        self._ended.append((asked[0].claim, found[0], time.perf_counter() - started))
+        found = await super().judge(judgements, caller, repeat)
+        self._ended.append((judgements[0].claim, found[0], time.perf_counter() - started))
         return found
 
 

@@ -134,8 +134,8 @@ def _serve(listening: socket.socket) -> None:
 def _read_order(client: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """What a client wants to be run, and the streams for it."""
     _, streams, _, _ = socket.recv_fds(client, 1, 3)
-    with client.makefile() as told:
-        return json.loads(told.readline()), streams
+    with client.makefile() as reported:
+        return json.loads(reported.readline()), streams
 
 
 def _tell_ended(clients: dict[int, socket.socket]) -> None:

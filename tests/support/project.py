@@ -121,16 +121,16 @@ def write_project(folder: Path) -> Project:
     (folder / "pdfs").mkdir()
     for name, pages in PAGES.items():
         write_pdf(folder / "pdfs" / name, pages)
-    made = Project(folder)
-    made.write("questions.json", json.dumps(QUESTIONS))
-    made.write("tiny.yaml", CONFIG)
-    return made
+    project = Project(folder)
+    project.write("questions.json", json.dumps(QUESTIONS))
+    project.write("tiny.yaml", CONFIG)
+    return project
 
 
-def copy_project(made: Project, folder: Path) -> Project:
+def copy_project(project: Project, folder: Path) -> Project:
     """A project with its runs and its cache in another folder, for a test that changes them."""
-    shutil.copytree(made.path, folder, dirs_exist_ok=True)
-    return Project(folder, made.cache)
+    shutil.copytree(project.path, folder, dirs_exist_ok=True)
+    return Project(folder, project.cache)
 
 
 ONE_PAGE = "one-page.pdf"
@@ -149,7 +149,7 @@ def write_one_page(folder: Path, root: Path) -> None:
         one.save(folder / "pdfs" / ONE_PAGE)
     _undate(folder / "pdfs" / ONE_PAGE)
     questions = json.loads((sample / "questions.json").read_text())
-    kept = {
+    stored = {
         category: [
             {
                 **item,
@@ -162,7 +162,7 @@ def write_one_page(folder: Path, root: Path) -> None:
         ]
         for category, items in questions.items()
     }
-    (folder / "questions.json").write_text(json.dumps({key: items for key, items in kept.items() if items}))
+    (folder / "questions.json").write_text(json.dumps({key: items for key, items in stored.items() if items}))
 
 
 def _undate(path: Path) -> None:
@@ -188,10 +188,10 @@ def scores_of(
         )
         for index, (right, flag) in enumerate(zip(correctness, flags, strict=True))
     }
-    made = QuestionScores(
+    question_scores = QuestionScores(
         runs=(name,), profile="fathoms", rules=RULES, questions=questions, answers=len(questions), failed=0
     )
-    return made.model_copy(update=changes)
+    return question_scores.model_copy(update=changes)
 
 
 def _several(value: Any) -> tuple[float, ...]:

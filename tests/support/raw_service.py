@@ -27,7 +27,7 @@ class Service:
 def service(act: Act, port: int = 0) -> Iterator[Service]:
     """A service that does `act` with every connection, and closes it; on a free port if none is given."""
     listener = socket.create_server(("127.0.0.1", port))
-    made = Service(f"http://127.0.0.1:{listener.getsockname()[1]}")
+    one_service = Service(f"http://127.0.0.1:{listener.getsockname()[1]}")
 
     def serve(connection: socket.socket) -> None:
         with connection, suppress(OSError):
@@ -35,7 +35,7 @@ def service(act: Act, port: int = 0) -> Iterator[Service]:
             if not head:
                 return  # somebody looked whether anybody is there
             sent = json.loads(body) if body else None
-            made.requests.append((head, sent))
+            one_service.requests.append((head, sent))
             act(connection, sent)
 
     def accept() -> None:
@@ -45,7 +45,7 @@ def service(act: Act, port: int = 0) -> Iterator[Service]:
 
     threading.Thread(target=accept, daemon=True).start()
     try:
-        yield made
+        yield one_service
     finally:
         listener.shutdown(socket.SHUT_RDWR)
         listener.close()

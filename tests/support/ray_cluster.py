@@ -65,9 +65,9 @@ class RayCluster:
             env=environment,
             start_new_session=True,
         )
-        told = self._answer()
-        self.why_not = told.get("why not")
-        self.address = told.get("address", "")
+        reported = self._answer()
+        self.why_not = reported.get("why not")
+        self.address = reported.get("address", "")
 
     def start(self, arguments: list[str], folder: Path, environment: Mapping[str, str]) -> int:
         """Start fathoms with arguments in a folder; returns a number for `wait` and `kill`."""
@@ -79,8 +79,8 @@ class RayCluster:
 
     def wait(self, command: int) -> subprocess.CompletedProcess[str]:
         """Wait until a command has ended."""
-        told = self._ask("wait", command)
-        return subprocess.CompletedProcess([], told["code"], told["out"], told["err"])
+        output = self._ask("wait", command)
+        return subprocess.CompletedProcess([], output["code"], output["out"], output["err"])
 
     def kill(self, command: int) -> None:
         """Kill a command by SIGKILL."""
@@ -144,8 +144,8 @@ def serve(machines: int, imported: Sequence[str]) -> None:
     output = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # Ray prints
 
-    def tell(**told: Any) -> None:
-        print(json.dumps(told), file=output, flush=True)
+    def tell(**messages: Any) -> None:
+        print(json.dumps(messages), file=output, flush=True)
 
     if (why_not := enter_namespace()) is not None:
         shutil.rmtree(os.environ["RAY_TMPDIR"])

@@ -194,7 +194,7 @@ def _view(number: int, name: str, right: bool, cost: float | None) -> Json:
 
 def _scores(right: bool, abstains: bool, fails: bool, lost: str | None) -> Json:
     """The scores of one answer; its funnel holds everything until the stage that lost it."""
-    kept = {stage: float(lost is None or STAGES.index(stage) < STAGES.index(lost)) for stage in STAGES}
+    stored = {stage: float(lost is None or STAGES.index(stage) < STAGES.index(lost)) for stage in STAGES}
     return {
         "correctness": float(right),
         "hallucination": None if fails else float(not right and not abstains),
@@ -204,7 +204,7 @@ def _scores(right: bool, abstains: bool, fails: bool, lost: str | None) -> Json:
         "missed": [] if right else ["41.5 crowns"],
         "why": {"nearest": "The door is blue."},
         "funnel": {
-            **kept,
+            **stored,
             "lost": {stage: float(stage == lost) for stage in STAGES},
             "gained": dict.fromkeys(STAGES, 0.0),
             "missed": {"41.5 crowns": lost} if lost else {},

@@ -49,10 +49,12 @@ class RunInMemory(Run):
 def changed(run: Run, manifest: Json | None = None, summary: Json | None = None, **parts: Any) -> RunInMemory:
     """A run with other JSON of its manifest or summary, and other parts."""
     views = parts.pop("views", run.views)
-    made = RunInMemory(run.id, manifest or json_of(run)[0], summary or json_of(run)[1], views, run.path)
+    run_in_memory = RunInMemory(
+        run.id, manifest or json_of(run)[0], summary or json_of(run)[1], views, run.path
+    )
     for name, part in parts.items():
-        setattr(made, name, part)
-    return made
+        setattr(run_in_memory, name, part)
+    return run_in_memory
 
 
 def json_of(run: Run) -> tuple[Json, Json]:

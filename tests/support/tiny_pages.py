@@ -31,14 +31,14 @@ def tiny_models() -> dict[str, str]:
     if find_spec("sentence_transformers") is None:
         pytest.skip("no torch: pip install 'fathoms[sentence-transformers]'")
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
-    kept = Path(tempfile.gettempdir(), f"fathoms-tiny-pages-{run}")
-    with FileLock(f"{kept}.lock"):
-        if not kept.exists():
-            unfinished = kept.with_suffix(".unfinished")
+    path = Path(tempfile.gettempdir(), f"fathoms-tiny-pages-{run}")
+    with FileLock(f"{path}.lock"):
+        if not path.exists():
+            unfinished = path.with_suffix(".unfinished")
             _make(unfinished)
-            unfinished.rename(kept)
-            atexit.register(shutil.rmtree, kept, ignore_errors=True)
-    return {kind: str(kept / kind) for kind in KINDS}
+            unfinished.rename(path)
+            atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return {kind: str(path / kind) for kind in KINDS}
 
 
 def _make(folder: Path) -> None:
@@ -61,10 +61,10 @@ def _tokenizer(special: tuple[str, ...], **roles: Any) -> Any:
 
     tokens = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     vocabulary = {token: at for at, token in enumerate(tokens)}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.add_special_tokens(list(special))
-    return PreTrainedTokenizerFast(tokenizer_object=made, **roles)
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.add_special_tokens(list(special))
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **roles)
 
 
 def _sizes(**more: Any) -> dict[str, Any]:

@@ -63,13 +63,13 @@ def _strict(schema: Any) -> Any:
     if schema.get("type") == "model":
         ref = {"ref": schema["ref"]} if "ref" in schema else {}
         return {"type": "is-instance", "cls": BaseModel, **ref}
-    made = {key: _strict(value) for key, value in schema.items() if key != "serialization"}
+    result = {key: _strict(value) for key, value in schema.items() if key != "serialization"}
     if schema.get("type") == "generator":
-        made["type"] = "list"
+        result["type"] = "list"
     elif schema.get("type") == "typed-dict":
-        made["extra_behavior"] = "forbid"
-        made.pop("config", None)
-    return made
+        result["extra_behavior"] = "forbid"
+        result.pop("config", None)
+    return result
 
 
 def _google(body: Any) -> str | None:

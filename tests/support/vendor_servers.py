@@ -73,7 +73,7 @@ class Vendors:
         """Name and bytes of an uploaded file, `None` where it is not there."""
         if reference in self.lost:
             return None
-        return next(((name, data) for kept, name, data in self.uploads if kept == reference), None)
+        return next(((name, data) for stored, name, data in self.uploads if stored == reference), None)
 
     def keep(self, prefix: str, name: str, data: bytes) -> str:
         """Keep an uploaded file under an id."""
@@ -87,12 +87,12 @@ class Vendors:
 def vendors() -> Iterator[Vendors]:
     """The server, on a free port."""
     with ThreadingHTTPServer(("127.0.0.1", 0), _Handler) as server:
-        made = server.vendors = Vendors(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
+        some_vendors = server.vendors = Vendors(f"http://127.0.0.1:{server.server_port}")  # type: ignore[attr-defined]
         Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
-            yield made
+            yield some_vendors
         finally:
-            made.over.set()
+            some_vendors.over.set()
             server.shutdown()
 
 
@@ -118,8 +118,8 @@ class _Handler(BaseHTTPRequestHandler):
         if "upload-session" not in self.path and not self.has_key():
             status = 400 if vendor == "google" else 401
             code = "INVALID_ARGUMENT" if vendor == "google" else "authentication_error"
-            told = f"API key not valid: {KEY[:6]}********{KEY[-4:]} is not one of ours."
-            self.send(status, error_body(vendor, status, told, code))
+            one_text = f"API key not valid: {KEY[:6]}********{KEY[-4:]} is not one of ours."
+            self.send(status, error_body(vendor, status, one_text, code))
         elif "upload" in self.path:
             self.google_upload(raw)
         elif self.path.endswith("/files"):
@@ -140,15 +140,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.send(400, error_body(api, 400, f"invalid body: {reason}", "invalid_request_error"))
             return
         body = camel(body) if api == "google" else body
-        held = list(_attachments(api, body))
+        items = list(_attachments(api, body))
         found = [
-            self.vendors.bytes_of(reference) if reference else (name, data) for reference, name, data in held
+            self.vendors.bytes_of(reference) if reference else (name, data) for reference, name, data in items
         ]
         if None in found:
             self.send(*_file_gone(api))
             return
         pdfs = [(name, data) for name, data in found if data.startswith(b"%PDF")]  # type: ignore[misc]
-        asked = Request(
+        request = Request(
             api=api,
             path=self.path,
             body=body,
@@ -156,13 +156,13 @@ class _Handler(BaseHTTPRequestHandler):
             files=tuple(data for _, data in pdfs),
             names=tuple(name for name, _ in pdfs),
             images=tuple(data for _, data in found if not data.startswith(b"%PDF")),  # type: ignore[misc]
-            inline=not any(reference for reference, _, _ in held),
+            inline=not any(reference for reference, _, _ in items),
             parts=tuple(_in_order(api, body, [data for _, data in found])),  # type: ignore[misc]
         )
         with self.vendors.lock:
-            self.vendors.asked.append(asked)
+            self.vendors.asked.append(request)
         streams = bool(body.get("stream")) or "streamGenerateContent" in self.path
-        self.play(self.vendors.script(asked), api, streams)
+        self.play(self.vendors.script(request), api, streams)
 
     def play(self, step: Step, api: str, streams: bool) -> None:
         """Answer as the script says."""
@@ -178,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
     def break_off(self, step: Breaks, api: str, streams: bool) -> None:
         """An answer that goes wrong."""
         events = pieces(api, Said("a long answer"))
-        begun = events[: len(events) // 2]
+        started = events[: len(events) // 2]
         if step.how == "hang":
             self.vendors.over.wait(30)
             self.close_connection = True
@@ -189,9 +189,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif step.how == "garbage":
             self.stream([b"data: {not json\n\n"], end=True) if streams else self.send(200, b"{not json")
         elif step.how == "error":
-            self.stream([*begun, step.event])
+            self.stream([*started, step.event])
         elif streams:
-            self.stream(begun, end=step.how == "cut")
+            self.stream(started, end=step.how == "cut")
         else:
             self.send(200, b'{"id":', {"Content-Length": "1000"})
             self.close_connection = True
@@ -269,10 +269,10 @@ def camel(value: Any) -> Any:
     }
 
 
-def _google_file(made: Vendors, reference: str, state: str) -> dict[str, Any]:
+def _google_file(some_vendors: Vendors, reference: str, state: str) -> dict[str, Any]:
     """A file of Google's Files API."""
-    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + made.keeps))
-    uri = f"{made.address}/google/v1/files/{reference}"
+    until = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + some_vendors.keeps))
+    uri = f"{some_vendors.address}/google/v1/files/{reference}"
     return {"name": f"files/{reference}", "uri": uri, "state": state, "expirationTime": until}
 
 
@@ -285,7 +285,7 @@ def _api(path: str) -> str:
 
 def _file_gone(api: str) -> tuple[int, Any]:
     """What the vendor says of a file id that it does not know."""
-    told = {
+    some_fields = {
         "anthropic": (404, "File not found: file_1", "not_found_error"),
         "chat": (404, "No file found with id 'file-1'.", "file_not_found"),
         "responses": (404, "No file found with id 'file-1'.", "file_not_found"),
@@ -295,7 +295,7 @@ def _file_gone(api: str) -> tuple[int, Any]:
             "PERMISSION_DENIED",
         ),
     }
-    status, message, code = told[api]
+    status, message, code = some_fields[api]
     return status, error_body(api, status, message, code)
 
 

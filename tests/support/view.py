@@ -16,8 +16,8 @@ def stored(folder: Path, run: Run, id: str) -> Path:
     """Write a run as fathoms does, without checksums."""
     path = folder / id
     (path / "questions").mkdir(parents=True)
-    asked = [view["question"]["id"] for view in run.views()]
-    manifest = {"data": {"asked_ids": asked}, **run.manifest.plain(), "name": run.summary.plain()["name"]}
+    wanted = [view["question"]["id"] for view in run.views()]
+    manifest = {"data": {"asked_ids": wanted}, **run.manifest.plain(), "name": run.summary.plain()["name"]}
     (path / "manifest.json").write_text(json.dumps({"model": "a-model", **manifest, "run": id}))
     (path / "summary.json").write_text(json.dumps({**run.summary.plain(), "run": id}))
     for view in run.views():
@@ -49,5 +49,7 @@ def night(folder: Path, number: int, rule: str, changes: dict[str, Any], **summa
     """A night with the answers of alpha (right on 3 of 6) or beta (right on 2 of 6)."""
     [run] = example_runs([rule], 6)
     manifest = {**run.manifest_json, **MANIFEST, **changes, "created": f"2026-01-0{number}T03:00:00+00:00"}
-    made = RunInMemory("night", manifest, {**run.summary_json, **summary, "name": "night"}, run.views)
-    return Run(stored(folder, made, f"2026010{number}T030000000Z_night_0a1b2c3d"))
+    run_in_memory = RunInMemory(
+        "night", manifest, {**run.summary_json, **summary, "name": "night"}, run.views
+    )
+    return Run(stored(folder, run_in_memory, f"2026010{number}T030000000Z_night_0a1b2c3d"))

@@ -40,9 +40,9 @@ def main(arguments: list[str]) -> int:
     """Run the quick tests of the core on a copy without extras; returns the exit code of pytest."""
     with tempfile.TemporaryDirectory(prefix="fathoms-core-") as folder:
         copy = copied(Path(folder), "fathoms", "tests")
-        marks = ["-m", "not slow and not long"]
+        texts = ["-m", "not slow and not long"]
         return subprocess.run(
-            [sys.executable, "-m", "pytest", *marks, "-p", "no:cacheprovider", *arguments],
+            [sys.executable, "-m", "pytest", *texts, "-p", "no:cacheprovider", *arguments],
             cwd=copy,
             env={**os.environ, "PYTHONPATH": str(copy), "FATHOMS_SHARED": str(ROOT.parent / "shared")},
         ).returncode

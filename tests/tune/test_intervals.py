@@ -55,11 +55,11 @@ def test_both_intervals_cover_the_truth_at_the_end_of_a_race(rate: float) -> Non
         while not race.is_over:
             race.add(scores[:, order.positions[race.done]])
         for candidate in range(4):
-            asked = race.dropped_at[candidate] or race.done
+            wanted = race.dropped_at[candidate] or race.done
             row = scores[candidate, order.positions]
-            low, high = mean_of_these(row[:asked], order.weights)
+            low, high = mean_of_these(row[:wanted], order.weights)
             missed_these += not low - 1e-9 <= float(order.weights @ row) <= high + 1e-9
-            low, high = on_new(row[:asked], order.strata[:asked], 3)
+            low, high = on_new(row[:wanted], order.strata[:wanted], 3)
             missed_new += not low <= rate <= high
             number += 1
     assert missed_these <= 0.08 * number

@@ -161,9 +161,9 @@ def test_a_shared_reply_costs_each_candidate_what_it_costs(project: Project) -> 
         text = text.replace("questions.json}", "questions.json, documents: pdfs}")
         project.write("base.yaml", text.replace("kind: none", "kind: bm25"))
         found = project.json("tune", "base.yaml", "--matrix", "retrieve.top_k=50,60")
-        asked = sum(path.endswith("completions") for _, path, _, _ in server.requests)
+        wanted = sum(path.endswith("completions") for _, path, _, _ in server.requests)
     first, second = (one["candidate"] for one in found["standings"])
-    assert asked == QUESTIONS
+    assert wanted == QUESTIONS
     assert found["cost"] == pytest.approx(QUESTIONS * 0.003)
     assert first["cost_each"] == second["cost_each"] == pytest.approx(0.003)
     assert min(first["latency"], second["latency"]) > 0.1
@@ -175,7 +175,7 @@ def test_edited_questions_start_a_new_race_that_pays_for_new_prompts_alone(proje
     with serving(offering(lambda number: f"It is {number}.")) as server:
         project.write("base.yaml", SERVED.format(address=f"{server.address}/v1", model="m", more=""))
         before = project.json("tune", "base.yaml", "--matrix", "generate.temperature=0,0.5")
-        asked = [path for _, path, _, _ in server.requests].count("/v1/chat/completions")
+        wanted = [path for _, path, _, _ in server.requests].count("/v1/chat/completions")
         rows = json.loads((project.path / "questions.json").read_text())
         rows["Text-Only"][0]["question"] = "Which, then, is number 100?"
         rows["Text-Only"][1]["answers"] = [["7"]]
@@ -183,8 +183,8 @@ def test_edited_questions_start_a_new_race_that_pays_for_new_prompts_alone(proje
         done = project.fathoms("tune", "--resume", "latest", "--json")
         assert done.returncode == 0, done.stderr
         again = [path for _, path, _, _ in server.requests].count("/v1/chat/completions")
-    assert asked == 2 * QUESTIONS
-    assert again == asked + 2
+    assert wanted == 2 * QUESTIONS
+    assert again == wanted + 2
     assert "questions were edited" in " ".join(done.stderr.split())
     after = json.loads(done.stdout)
     assert before["best"]["value"] == pytest.approx(1)

@@ -25,8 +25,8 @@ def test_a_machine_tells_its_versions_and_weights() -> None:
 
 
 def test_faults_come_before_warnings() -> None:
-    told = ClusterState("Ray at x", ("a: Python is 3.11 here and 3.12 there",), ("the dashboard is on",)).text
-    assert told.splitlines() == [
+    text = ClusterState("Ray at x", ("a: Python is 3.11 here and 3.12 there",), ("the dashboard is on",)).text
+    assert text.splitlines() == [
         "Ray at x",
         "a: Python is 3.11 here and 3.12 there",
         "warning: the dashboard is on",

@@ -140,23 +140,23 @@ def test_the_bytes_are_those_of_one_machine(cluster: Cluster, minilm: OnnxEmbedd
         ]
     assert reports["ray"] == reports["local"]
     assert set(reports["ray"][0]["failures"]) == {"broken.pdf"}
-    made = cached(project.path / "cache-ray")
-    assert made == cached(project.path / "cache-local")
-    assert {key[0] for key in made if isinstance(key, tuple)} >= {"document", "chunks", "embedding"}
-    assert sum(isinstance(key, Path) and key.suffix == ".png" for key in made) == 24
+    result = cached(project.path / "cache-ray")
+    assert result == cached(project.path / "cache-local")
+    assert {key[0] for key in result if isinstance(key, tuple)} >= {"document", "chunks", "embedding"}
+    assert sum(isinstance(key, Path) and key.suffix == ".png" for key in result) == 24
 
 
 def on_both(cluster: Cluster, folder: Path, run: Run) -> list[tuple[str, dict[str, bytes]]]:
     """What scoring a run prints and writes, here and on the cluster."""
-    made = []
+    result = []
     for executor in ("local", "ray"):
         line = ["score", str(run.path), "--executor", executor, "--address", cluster.ray.address]
         # one thread as workers have it, because torch adds up differently with more
         done = cluster.ray.wait(cluster.ray.start(line, folder, {"OMP_NUM_THREADS": "1"}))
         assert done.returncode == 0, done.stderr
-        made.append((done.stdout, files(run)))
+        result.append((done.stdout, files(run)))
         (run.path / NAME).unlink(missing_ok=True)
-    return made
+    return result
 
 
 def test_answers_are_scored_to_the_byte_as_on_one_machine(cluster: Cluster, tmp_path: Path) -> None:
@@ -169,24 +169,24 @@ def test_answers_are_judged_as_on_one_machine(cluster: Cluster, tmp_path: Path) 
     model = str(minicheck(tmp_path / "model"))
     judge = {"kind": "nli", "model": model, "checker": "minicheck", "batch_size": 8}
     run = run_in(tmp_path / "run", 9, metrics=["faithfulness"], judge=judge)
-    made = []
+    result = []
     for printed, written in on_both(cluster, tmp_path, run):
         labels = [json.loads(each) for each in written[NAME].splitlines()]
-        made.append((printed, {each["key"]: {**each["result"], "seconds": 0} for each in labels}))
-    here, there = made
+        result.append((printed, {each["key"]: {**each["result"], "seconds": 0} for each in labels}))
+    here, there = result
     assert there == here
     assert len(here[1]) == 8
 
 
 def test_doctor_tells_how_a_cluster_is(cluster: Cluster, minilm: OnnxEmbedder) -> None:
     project = cluster.project
-    asked = ["doctor", "--executor", "ray", "--address", cluster.ray.address]
+    texts = ["doctor", "--executor", "ray", "--address", cluster.ray.address]
 
     def checked(line: list[str], **environment: str) -> tuple[int, Any]:
         done = cluster.ray.wait(cluster.ray.start([*line, "--json"], project.path, environment))
         return done.returncode, json.loads(done.stdout)
 
-    code, report = checked(asked)
+    code, report = checked(texts)
     assert (code, report["cluster"]["ok"]) == (0, True)
     first, *warnings = report["cluster"]["detail"].splitlines()
     assert first.endswith(f"at {cluster.ray.address}: 2 machines, 2 processors")
@@ -200,7 +200,7 @@ def test_doctor_tells_how_a_cluster_is(cluster: Cluster, minilm: OnnxEmbedder) -
     faults = row["detail"].splitlines()[1:]
     assert len(faults) == 2
     assert all("embed is" in line and "fathoms models pull" in line for line in faults)
-    code, report = checked([*asked[:-1], "127.0.0.1:9"])
+    code, report = checked([*texts[:-1], "127.0.0.1:9"])
     assert code == 1
     assert "no Ray cluster answers at '127.0.0.1:9'" in report["cluster"]["detail"]
 

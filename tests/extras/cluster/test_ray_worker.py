@@ -71,19 +71,19 @@ def test_errors_are_sent_by_name_and_a_full_disk_is_said_to_be_elsewhere(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     worker, work = RayWorker("/no such folder"), Shout("it")
-    told = worker.do(1, work, identity_of(work), "nothing")
-    assert told == Failed("StoreError", "out of ideas")
-    assert isinstance(error_of(*told), StoreError)
-    told = worker.do(1, work, identity_of(work), "full disk")
-    assert told == Failed("FathomsError", "a worker of the Ray cluster failed: no room")
+    reported = worker.do(1, work, identity_of(work), "nothing")
+    assert reported == Failed("StoreError", "out of ideas")
+    assert isinstance(error_of(*reported), StoreError)
+    reported = worker.do(1, work, identity_of(work), "full disk")
+    assert reported == Failed("FathomsError", "a worker of the Ray cluster failed: no room")
 
 
 def test_a_worker_with_other_versions_does_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     OPENED.clear()
-    told = RayWorker(str(tmp_path)).do(1, Shout("it", "2"), identity_of(Shout("it", "1")), "a")
-    assert told.name == "ConfigError"
-    assert "make other results: throat is 1 here and 2 there; install the same versions" in told.message
+    reported = RayWorker(str(tmp_path)).do(1, Shout("it", "2"), identity_of(Shout("it", "1")), "a")
+    assert reported.name == "ConfigError"
+    assert "make other results: throat is 1 here and 2 there; install the same versions" in reported.message
     assert OPENED == []
 
 

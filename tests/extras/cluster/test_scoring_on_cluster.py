@@ -60,7 +60,7 @@ def document(number: int) -> Document:
 def record(number: int) -> Record:
     """An answer whose gold page is in one document, and whose long text was found in another."""
     gold, found = number % DOCUMENTS, (7 * number) % DOCUMENTS
-    asked = Question(
+    question = Question(
         id=f"q{number}",
         text=f"What did gauge {gold} read?",
         category="AB"[number % 2],
@@ -69,10 +69,10 @@ def record(number: int) -> Record:
         evidence=(Evidence(document=f"d{gold}.pdf", page=2),),
     )
     if number % 50 == 7:
-        return Record(question=asked, error=Failure(kind="ModelError", message="timed out"))
+        return Record(question=question, error=Failure(kind="ModelError", message="timed out"))
     page = document(found).pages[1]
     hit = Hit(rank=1, chunk=Chunk(id="c", document=f"d{found}.pdf", pages=(2,), text=page.text), score=1.0)
-    return Record(question=asked, hits=(hit,), answer=Reply(text=f"It read {found} metres, I think."))
+    return Record(question=question, hits=(hit,), answer=Reply(text=f"It read {found} metres, I think."))
 
 
 def run_in(folder: Path, answers: int = QUESTIONS, **config: object) -> Run:
@@ -101,8 +101,8 @@ def test_a_run_is_scored_to_the_byte_by_workers_without_its_disk(
     assert any(name.startswith("blobs/") for name in expected)
     for path in [run.path / "summary.json", *(run.path / "questions").iterdir()]:
         path.unlink()
-    away, told = Away(2), []
-    score_run(run, on_done=lambda done, total: told.append(done), executor=away)
+    away, reported = Away(2), []
+    score_run(run, on_done=lambda done, total: reported.append(done), executor=away)
     away.close()
     assert files(run) == expected
     assert away.done["ScoreWork"] > 1
@@ -171,18 +171,22 @@ class LocalJudge(ScriptedJudge):
     def is_local(self) -> bool:
         return True
 
-    def judge_here(self, asked: Sequence[Judgement]) -> list[Verdict | Failure]:
+    def judge_here(self, judgements: Sequence[Judgement]) -> list[Verdict | Failure]:
         time.sleep(0.02)
-        return [Verdict(claim=one.claim, premise=one.premise, label="supported", cost=0.0) for one in asked]
+        return [
+            Verdict(claim=one.claim, premise=one.premise, label="supported", cost=0.0) for one in judgements
+        ]
 
 
 def test_judging_on_workers_ends_soon_after_the_journal_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / NAME).symlink_to("nowhere")  # no journal is written through a link
     away = Away(1)
     bench = Bench(LocalJudge(), VerdictJournal(tmp_path), Caller(), Spending(), executor=away)
-    asked = [Judgement(claim=f"Gauge {number} reads 1.", premise="Nobody knows.") for number in range(60)]
+    some_judgements = [
+        Judgement(claim=f"Gauge {number} reads 1.", premise="Nobody knows.") for number in range(60)
+    ]
     with pytest.raises(StoreError, match="cannot be written"):
-        asyncio.run(bench.ask(asked, Judged()))
+        asyncio.run(bench.ask(some_judgements, Judged()))
     assert away.done["JudgeWork"] < 30
 
 

@@ -368,11 +368,11 @@ def test_no_cache_and_refresh(shared: Path, tmp_path: Path) -> None:
     with closing(Cache(tmp_path / "2", alone=True)) as alone:
         alone.share("s3://somewhere/else")
         assert alone.get("document", KEY) is None
-    with closing(Cache(tmp_path / "3", refresh=True)) as anew:
-        assert anew.get("document", KEY) is None
-        assert anew.get("document", OTHER) is None
-        anew.put("document", KEY, b"new")
-        assert anew.get("document", KEY) == b"new"
+    with closing(Cache(tmp_path / "3", refresh=True)) as again:
+        assert again.get("document", KEY) is None
+        assert again.get("document", OTHER) is None
+        again.put("document", KEY, b"new")
+        assert again.get("document", KEY) == b"new"
     with closing(Cache(tmp_path / "4")) as last:
         assert last.get("document", KEY) == b"new"
 

@@ -43,8 +43,8 @@ def test_the_second_machine_parses_nothing_and_finds_the_same(
     project.write("tiny.yaml", CONFIG + "cache: s3://bucket/team\n")
     first = project.fathoms("run", "tiny.yaml")
     assert (first.returncode, first.stderr.count("shared cache")) == (0, 0), first.stderr
-    asked = [line for line in s3.requests if line.startswith("GET")]
-    assert len(asked) == len(set(asked)), "what is missing is asked for once"
+    lines = [line for line in s3.requests if line.startswith("GET")]
+    assert len(lines) == len(set(lines)), "what is missing is asked for once"
     second = other.fathoms("run", "tiny.yaml")
     assert second.returncode == 0
     manifests = [json.loads((run / "manifest.json").read_text()) for run in project.runs()]

@@ -34,9 +34,9 @@ def test_page_images_of_another_machine_are_found(tmp_path: Path) -> None:
 
 def archive(name: str, compression: int = zipfile.ZIP_STORED) -> bytes:
     """An archive of one file."""
-    with zipfile.ZipFile(made := io.BytesIO(), "w", compression) as file:
+    with zipfile.ZipFile(result := io.BytesIO(), "w", compression) as file:
         file.writestr(zipfile.ZipInfo(name), b"0" * 100, compress_type=compression)
-    return made.getvalue()
+    return result.getvalue()
 
 
 def test_files_are_packed_alike_and_other_archives_are_refused(tmp_path: Path) -> None:

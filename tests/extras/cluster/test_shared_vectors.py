@@ -40,14 +40,14 @@ def embedded(machine: Path, documents: Sequence[Sequence[str]]) -> tuple[np.ndar
 
 
 def test_documents_are_embedded_once_whatever_corpus_they_are_in(shared: Path, tmp_path: Path) -> None:
-    first, made = embedded(tmp_path / "1", [A, B])
-    assert made == 4, "one text is in both documents"
+    first, result = embedded(tmp_path / "1", [A, B])
+    assert result == 4, "one text is in both documents"
     assert len(list(shared.glob("vectors/*/*"))) == 2
-    second, made = embedded(tmp_path / "2", [A, B])
-    assert made == 0
+    second, result = embedded(tmp_path / "2", [A, B])
+    assert result == 0
     assert np.array_equal(first, second)
-    third, made = embedded(tmp_path / "3", [C, B, [], A])
-    assert made == 1
+    third, result = embedded(tmp_path / "3", [C, B, [], A])
+    assert result == 1
     assert np.array_equal(third[1:], np.concatenate([first[3:], first[:3]]))
     assert embedded(tmp_path / "2", [B, A])[1] == 0, "those of a machine are found by their texts"
 
@@ -57,8 +57,8 @@ def test_a_damaged_value_is_made_again(shared: Path, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in shared.glob("vectors/*/*")}
     for path, data in before.items():
         path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    second, made = embedded(tmp_path / "2", [A, B])
-    assert made == 4
+    second, result = embedded(tmp_path / "2", [A, B])
+    assert result == 4
     assert np.array_equal(first, second)
     assert {path: path.read_bytes() for path in shared.glob("vectors/*/*")} == before
 

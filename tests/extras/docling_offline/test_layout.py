@@ -276,6 +276,6 @@ def test_the_sample_corpus_in_docling(name: str) -> None:
     (path,) = SAMPLE.glob(f"{name}*.pdf")
     with pdfium.PdfDocument(path) as pdf:
         words = Counter(" ".join(page.get_textpage().get_text_bounded() for page in pdf).split())
-    kept = Counter(document.export_to_markdown(traverse_pictures=True).replace("|", " ").split())
-    kept += Counter(" ".join(item.text for item in document.texts).split())
-    assert sum((words - kept).values()) < 0.05 * sum(words.values())
+    counts = Counter(document.export_to_markdown(traverse_pictures=True).replace("|", " ").split())
+    counts += Counter(" ".join(item.text for item in document.texts).split())
+    assert sum((words - counts).values()) < 0.05 * sum(words.values())

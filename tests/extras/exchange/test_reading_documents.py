@@ -33,8 +33,8 @@ def cut(text: str, *pages: int, document: str = "a.pdf") -> Chunk:
 
 
 def rebuilt(*chunks: Chunk) -> tuple[list[Chunk], str]:
-    made = rebuild(imported(*chunks), [DOCUMENT], SentenceChunker(size=64, overlap=0))
-    return [hit.chunk for hit in made.records[0].hits or ()], made.warnings[-1]
+    one_rebuilt = rebuild(imported(*chunks), [DOCUMENT], SentenceChunker(size=64, overlap=0))
+    return [hit.chunk for hit in one_rebuilt.records[0].hits or ()], one_rebuilt.warnings[-1]
 
 
 @pytest.mark.slow

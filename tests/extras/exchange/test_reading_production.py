@@ -252,12 +252,12 @@ def test_what_cannot_be_chosen_is_refused(tmp_path: Path) -> None:
 
 
 def test_near_duplicates_of_traces_are_left_out_and_counted(tmp_path: Path) -> None:
-    asked = ["How tall is the mast?", "How tall is the mast", "Who built the bridge?"]
-    file = lines(tmp_path / "traces.jsonl", *(trace(at, text) for at, text in enumerate(asked, 1)))
+    texts = ["How tall is the mast?", "How tall is the mast", "Who built the bridge?"]
+    file = lines(tmp_path / "traces.jsonl", *(trace(at, text) for at, text in enumerate(texts, 1)))
     found = read_traces(file, Options(), Selection(alike=0.95))
     assert [(one.text, one.metadata.get("asked_times")) for one in found.questions] == [
-        (asked[0], 2),
-        (asked[2], None),
+        (texts[0], 2),
+        (texts[2], None),
     ]
     assert any("1 of 3 questions are near duplicates" in one for one in found.warnings)
 
@@ -266,7 +266,7 @@ def test_what_was_answered_by_the_grades_and_what_was_said_before_are_shown(proj
     """Of three questions with a passage that answers, one is answered and two abstained from; of two without,
     one is answered and one asked back."""
     good, bad = "The mast is 41 m tall.", "Nothing of use."
-    asked = [
+    wanted = [
         (good, "It is 41 m."),
         (good, "I do not know."),
         (good, "I cannot answer that."),
@@ -274,7 +274,7 @@ def test_what_was_answered_by_the_grades_and_what_was_said_before_are_shown(proj
         (bad, "Which mast do you mean?"),
     ]
     rows = []
-    for at, (passage, answer) in enumerate(asked, 1):
+    for at, (passage, answer) in enumerate(wanted, 1):
         documents = json.dumps([{"content": passage, "id": "a.pdf"}])
         search = span(
             f"{at:x}",

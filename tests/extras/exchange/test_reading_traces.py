@@ -213,10 +213,10 @@ def test_conversations_are_questions_with_their_history(tmp_path: Path) -> None:
             at,
             gen_ai__operation__name="invoke_agent",
             gen_ai__conversation__id="talk",
-            gen_ai__input__messages=said(("user", asked)),
+            gen_ai__input__messages=said(("user", wanted)),
             gen_ai__output__messages=said(("assistant", f"Answer {at}.")),
         )
-        for trace, at, asked in (("c", 20, "Since when?"), ("b", 10, "Who built it?"))
+        for trace, at, wanted in (("c", 20, "Since when?"), ("b", 10, "Who built it?"))
     )
     path = lines(tmp_path / "traces.json", one_trace, otlp(later), otlp(early))
     imported = read_traces(path, Options())

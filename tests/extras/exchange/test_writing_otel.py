@@ -80,11 +80,11 @@ def test_reading_the_documents_is_a_trace_of_its_own() -> None:
         assert send_spans(changed(run, manifest=manifest), received.address) == 6
         top, parse, embed = received.spans[:3]
         assert [span.name for span in (top, parse, embed)] == ["ingest alpha", "parse", "embeddings small"]
-        made = ANSWERED - 1  # when the run was made
+        result = ANSWERED - 1  # when the run was made
         assert [top.start_time_unix_nano, parse.end_time_unix_nano, embed.end_time_unix_nano] == [
-            int((made - 2.5) * 1e9),
-            int((made - 0.5) * 1e9),
-            made * 10**9,
+            int((result - 2.5) * 1e9),
+            int((result - 0.5) * 1e9),
+            result * 10**9,
         ]
         found = attributes(embed)
         assert found["gen_ai.operation.name"] == "embeddings"

@@ -39,13 +39,13 @@ def run(tmp_path: Path) -> Run:
             evidence=(Evidence(document=f"{number % 2}.pdf", page=1),),
         )
         answer = f"Much is said of tower {number}."
-        made = tuple(
+        items = tuple(
             Claim(text=f"Claim {at} of tower {number}.", context=answer) for at in range(len(LABELS))
         )
-        claims[answer, question.text] = made
-        for claim, label in zip(made, LABELS, strict=True):
-            asked = Judgement(claim=claim.text, premise=question.reference or "", context=answer)
-            verdicts[asked] = Verdict(claim=claim.text, premise=asked.premise, label=label, p=0.5)
+        claims[answer, question.text] = items
+        for claim, label in zip(items, LABELS, strict=True):
+            judgement = Judgement(claim=claim.text, premise=question.reference or "", context=answer)
+            verdicts[judgement] = Verdict(claim=claim.text, premise=judgement.premise, label=label, p=0.5)
         records.append(Record(question=question, answer=Reply(text=answer), hits=None))
     judged = ImportedVerdicts(ImportedJudge(by="hand"), claims, verdicts)
     questions = tuple(record.question for record in records)

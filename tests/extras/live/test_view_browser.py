@@ -234,16 +234,16 @@ def test_a_run_in_progress_fills_as_its_answers_come(project: Project, browser: 
         page.locator("#all-runs tbody th a").click()
         page.wait_for_selector("#scores")
         page.locator("#view-questions").click()
-        counts, told = set(), set()
+        counts, reported = set(), set()
         for _ in range(600):
             counts.add(page.locator("ol.questions > li").count())
-            told.update(texts(page, "#standing"))
+            reported.update(texts(page, "#standing"))
             if len(counts - {0}) >= 2:
                 break
             page.wait_for_timeout(100)
         run.join()
         assert len(counts - {0}) >= 2  # the list has grown
-        assert {text.split(" of ")[0] for text in told} & {"1", "2", "3"}
+        assert {text.split(" of ")[0] for text in reported} & {"1", "2", "3"}
         eventually(page, "document.querySelectorAll('ol.questions > li').length === 4")
         eventually(page, "document.querySelectorAll('ol.questions .badge.good').length === 1")
         assert texts(page, "ol.questions .badge")[0].startswith("E")

@@ -135,9 +135,9 @@ def test_the_index_has_figures_and_the_texts_come_by_page(server: ViewServer, bo
 def index_of(server: ViewServer, page: str) -> dict[str, dict[str, list[str]]]:
     """The index when all is read."""
     for _ in range(200):
-        told = json.loads(got(server, f"{page}events")[2].removeprefix("data: "))
-        assert told["flaw"] is None
-        if not told["live"]:
+        parsed = json.loads(got(server, f"{page}events")[2].removeprefix("data: "))
+        assert parsed["flaw"] is None
+        if not parsed["live"]:
             break
     found: dict[str, dict[str, list[str]]] = got(server, f"{page}index")[2]
     return found
@@ -194,6 +194,6 @@ def test_a_failure_does_not_count_once_the_question_was_asked_again(tmp_path: Pa
             journal.add(Record(question=question, **said))
     viewed = Viewed([run])
     viewed.wait(10)
-    told, [shown] = viewed.standing(), viewed.overview()["runs"]
-    assert (told["answers"], told["errors"], told["cost"]) == (2, 1, "$0.50")
+    reported, [shown] = viewed.standing(), viewed.overview()["runs"]
+    assert (reported["answers"], reported["errors"], reported["cost"]) == (2, 1, "$0.50")
     assert [(one["kind"], one["n"]) for one in shown["errors"]] == [("ModelError", 1)]

@@ -95,12 +95,12 @@ def test_a_third_person_is_compared_once_all_files_are_there(
     for path in sorted(results.rglob("*annotator_2_DONE.json")):
         (tmp_path / "other" / path.name.replace("_2_", "_3_")).write_bytes(path.read_bytes())
     taken = tmp_path / "other" / "metric_prediction_qwen3_llm_annotator_3_DONE.json"
-    kept = taken.read_bytes()
+    content = taken.read_bytes()
     taken.unlink()
     code, done, said = reproduced(capsys, "mirage/table-9", "--results", str(tmp_path))
     assert (code, statuses(done).count("same")) == (0, 18)
     assert f"files are absent: {taken.name}\n" in said
-    taken.write_bytes(kept)
+    taken.write_bytes(content)
     code, done, _ = reproduced(capsys, "mirage/table-9", "--results", str(tmp_path))
     assert (code, statuses(done).count("differs"), statuses(done).count("same")) == (1, 9, 18)
 

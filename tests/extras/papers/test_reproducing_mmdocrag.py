@@ -81,7 +81,7 @@ def test_files_are_found_by_model_mode_and_number_of_quotes(
 def test_what_was_not_compared_is_no_success(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The one file left is of no printed row; then a row that agrees, chosen beside one without answers."""
     (grok,) = (results / "responses").glob("Grok*")
-    kept = grok.read_text()
+    text = grok.read_text()
     grok.unlink()
     code, done, _ = reproduced(capsys, results)
     assert (code, done["compared"], done["differs"]) == (1, 0, [])
@@ -89,7 +89,7 @@ def test_what_was_not_compared_is_no_success(results: Path, capsys: pytest.Captu
     assert code == 1
     assert "has no answers of the row 'Grok-3-beta', so it was not compared" in " ".join(said.split())
 
-    grok.write_text(kept)
+    grok.write_text(text)
     table = results / "mine.yaml"
     table.write_text(json.dumps(TOY))
     shown = ["reproduce", str(table), "--results", str(results), "--row"]

@@ -45,8 +45,8 @@ class Task:
 
     def figures(self, language: str | None) -> dict[str, float]:
         """What MTEB writes for the queries of a language, or for all."""
-        asked = {f"{name}.1,3,5,10" for name in MEASURES.values()}
-        found = pytrec_eval.RelevanceEvaluator(self.qrels, asked).evaluate(self.run)
+        wanted = {f"{name}.1,3,5,10" for name in MEASURES.values()}
+        found = pytrec_eval.RelevanceEvaluator(self.qrels, wanted).evaluate(self.run)
         own = [query for query, spoken in self.language.items() if language in (None, spoken)]
         return {
             f"{ours}_{k}": round(fmean(found[query][f"{theirs}_{k}"] for query in own), 5)

@@ -54,8 +54,8 @@ def mend(
     """Mend some fields of an entry, as the page does, which shows it as `seen` or as it is now."""
     seen = seen or {name: session.detail(number)[name] for name in ("fields", "own")}
     shown = {**seen["fields"], **fields}
-    asked = {"number": number, "decision": "mend", "fields": shown, "anyway": anyway, "seen": seen}
-    session.decide(DecisionRequest.model_validate(asked))
+    some_fields = {"number": number, "decision": "mend", "fields": shown, "anyway": anyway, "seen": seen}
+    session.decide(DecisionRequest.model_validate(some_fields))
 
 
 def decide(session: Editing, number: int, decision: str, **more: Any) -> None:

@@ -34,10 +34,10 @@ GOLD = (Evidence(document="a.pdf", page=2),)
 
 def question(name: str, mark: str | None = None, category: str = "A", **more: object) -> Question:
     metadata = {} if mark is None else {"ambiguity": mark}
-    made = Question(
+    one_question = Question(
         id=name, text=f"How tall was {name}?", category=category, evidence=GOLD, metadata=metadata
     )
-    return made.model_copy(update=more)
+    return one_question.model_copy(update=more)
 
 
 def scripted(**replies: str) -> LLMJudge:
@@ -52,12 +52,12 @@ def test_the_model_marks_each_question_with_a_reason_of_30_words() -> None:
     )
     known = question("kept", "clear")
     found = assess([question("tower"), question("Varn"), question("lost"), known], judge)
-    tower, varn, lost, kept = found.questions
+    tower, varn, lost, stored = found.questions
     assert tower.metadata["ambiguity"] == "ambiguous"
     assert tower.metadata["ambiguity_reason"] == " ".join(f"w{n}" for n in range(30))
     assert varn.metadata == {"ambiguity": "clear", "ambiguity_reason": "One."}
     assert lost == question("lost")
-    assert kept == known
+    assert stored == known
     assert found.failures.keys() == {"lost"}
     assert read_status('{"status": "PERHAPS"}') is None
     reasons = ["No year, so it is ambiguous.", "It is not ambiguous.", "Unambiguous."]
@@ -99,12 +99,12 @@ def test_two_people_decide_and_kappa_is_cohens() -> None:
     assert found.kappas == {("ann", "ben"): (pytest.approx(0.58333, abs=1e-5), 10)}
     assert found.open == ("8", "9", "10", "11")
     assert found.changed == 3
-    marks = [one.metadata["ambiguity"] for one in found.questions]
-    assert marks == ["ambiguous"] * 5 + ["clear"] * 3 + ["ambiguous"] * 4
+    ids = [one.metadata["ambiguity"] for one in found.questions]
+    assert ids == ["ambiguous"] * 5 + ["clear"] * 3 + ["ambiguous"] * 4
 
 
 def test_a_rewritten_question_rests_on_its_evidence() -> None:
-    asked = [
+    wanted = [
         with_mark(question("tower", answers=(("41.5",),)), "ambiguous", "No year."),
         question("gone", "ambiguous", evidence=(Evidence(document="a.pdf", page=9),)),
         question("unsure", "ambiguous"),
@@ -125,15 +125,15 @@ def test_a_rewritten_question_rests_on_its_evidence() -> None:
             }
         )
     )
-    found = rewrite(asked, DOCUMENTS, judge)
-    (made,) = found.variants
-    assert (made.id, made.text) == ("tower~rewritten", "How tall was the Varn tower of Lune in 2022?")
-    assert (made.reference, made.answers) == ("It was 41.5 m tall.", (("41.5",),))
-    assert made.metadata["variant_of"] == "tower"
+    found = rewrite(wanted, DOCUMENTS, judge)
+    (result,) = found.variants
+    assert (result.id, result.text) == ("tower~rewritten", "How tall was the Varn tower of Lune in 2022?")
+    assert (result.reference, result.answers) == ("It was 41.5 m tall.", (("41.5",),))
+    assert result.metadata["variant_of"] == "tower"
     assert found.undecided == {"unsure": '**"Evidence inconclusive."** Two years.'}
     # no text, a question that names its source, and one that is the same
     assert found.failures.keys() == {"gone", "vague", "same"}
-    again = rewrite([asked[0], made], DOCUMENTS, judge)
+    again = rewrite([wanted[0], result], DOCUMENTS, judge)
     assert (again.variants, again.failures) == ((), {})
 
 
@@ -184,15 +184,15 @@ def test_the_command_from_marks_to_a_run(project: Project) -> None:
     assert done.returncode == 0, done.stderr
     assert "marked.json: 1 ambiguous" in done.stdout
     for who in ("ann", "ben"):
-        asked = decided(project, "a\n", who)
-        assert "flagged because" in asked
-    assert "ann and ben decided 1 question: kappa n/a" in asked
-    made = project.fathoms(
+        decisions = decided(project, "a\n", who)
+        assert "flagged because" in decisions
+    assert "ann and ben decided 1 question: kappa n/a" in decisions
+    process = project.fathoms(
         *("questions", "ambiguity", "marked.json", "set.json", "--judge", "judge.yaml"),
         *("--matched", "--rewrite", "pdfs"),
     )
-    assert made.returncode == 0, made.stderr
-    assert "set.json: 1 ambiguous; 1 rewritten question" in made.stdout
+    assert process.returncode == 0, process.stderr
+    assert "set.json: 1 ambiguous; 1 rewritten question" in process.stdout
     config = project.config.read_text().replace("questions.json", "set.json")
     project.write("run.yaml", config.replace("tall:", "in Lune:"))
     ran = project.fathoms("run", "run.yaml")
@@ -207,14 +207,14 @@ def test_a_question_about_a_picture_is_shown_with_it_to_a_model_that_sees(tmp_pa
     Image.new("RGB", (8, 8)).save(tmp_path / "tower.png")
     quotes = (Quote(id="image1", modality="image", image=Path("tower.png"), gold=True),)
     about = question("this tower", quotes=quotes, metadata={"asked_about": "image1"})
-    asked = [about, question("Varn"), question("gone", quotes=quotes, metadata={"asked_about": "image2"})]
+    wanted = [about, question("Varn"), question("gone", quotes=quotes, metadata={"asked_about": "image2"})]
 
     def says(pictures: list[bytes], text: str) -> str:
         return json.dumps({"status": "AMBIGUOUS" if pictures else "CLEAR", "reason": ""})
 
     with seeing(says) as seer:
         model = OpenAICompatibleLLM(model="seer", base_url=f"{seer.address}/v1")
-        found = assess(asked, LLMJudge(model=model), folder=tmp_path)
+        found = assess(wanted, LLMJudge(model=model), folder=tmp_path)
     assert [one.metadata["ambiguity"] for one in found.questions] == ["ambiguous", "clear", "clear"]
     shown = {text: pictures for pictures, text in seer.seen}
     assert [pictures for text, pictures in shown.items() if "the picture that is shown" in text] == [

@@ -93,8 +93,8 @@ def test_two_readings_make_a_table_that_people_mend_and_questions_follow(tmp_pat
     text = text.replace("1,flow,305,m3/h,differs: '305' does not stand there as written", "2,flow,300,m3/h,")
     text = text.replace("South,,differs: a second reading found no value", "South,,")
     (tmp_path / "facts.csv").write_text(text)
-    made = project.fathoms(*options, "--out", "sums.json")
-    assert made.returncode == 0, made.stderr
+    process = project.fathoms(*options, "--out", "sums.json")
+    assert process.returncode == 0, process.stderr
     (question,) = read_questions(tmp_path / "sums.json").questions
     assert question.reference == "660 m3/h, the sum of Alder 180 m3/h, Birch 50 l/s, Cedar 300 m3/h."
     assert question.gold_pages == {(name, page) for name in ("a.pdf", "b.pdf", "c.pdf") for page in (1, 2)}
@@ -119,8 +119,8 @@ def test_a_server_that_honours_the_schema_gives_the_same_table_with_proposed_fie
         assert done.returncode == 0, done.stderr
         assert rows(tmp_path) == TABLE
         assert len(server.bodies(CHAT)) == 1 + 4 + 4
-        told = json.loads(done.stdout)
-        assert (told["facts"], told["in_doubt"], told["fields"]["flow"]) == (12, 3, 4)
+        parsed = json.loads(done.stdout)
+        assert (parsed["facts"], parsed["in_doubt"], parsed["fields"]["flow"]) == (12, 3, 4)
         # what is kept is not asked again
         (tmp_path / "facts.csv").unlink()
         stopped = build(tmp_path, model)

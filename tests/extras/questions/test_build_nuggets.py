@@ -18,10 +18,10 @@ from fathoms.models.caching import ReplyCache
 from fathoms.runs.cache import Cache
 from fathoms.types import Nugget, Question
 
-KEPT = (Nugget(question="Why?", answers=("rain",)),)
+NUGGETS = (Nugget(question="Why?", answers=("rain",)),)
 QUESTIONS = [
     Question(id="tall", text="What is the tower like?", category="A", reference="It is 41.5 m tall."),
-    Question(id="kept", text="Why?", category="A", reference="Rain.", nuggets=KEPT),
+    Question(id="kept", text="Why?", category="A", reference="Rain.", nuggets=NUGGETS),
     Question(id="phrases", text="Which colour?", category="A", answers=(("green",),)),
     Question(id="none", text="Who?", category="A", answerable=False),
     Question(id="bare", text="When?", category="A"),
@@ -53,7 +53,7 @@ def test_questions_without_nuggets_get_drafts_that_are_marked(tmp_path: Path) ->
     assert nuggets["tall"] == (
         Nugget(question="How tall is it?", answers=("41.5 m",), importance="vital", origin="drafted"),
     )
-    assert nuggets["kept"] == KEPT
+    assert nuggets["kept"] == NUGGETS
     assert [len(nuggets[name]) for name in ("phrases", "none", "unread")] == [1, 0, 0]
     assert found.without.keys() == {"bare", "unread"}  # an unanswerable question needs none
     assert "gold answer" in found.without["bare"]

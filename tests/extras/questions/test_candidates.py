@@ -39,16 +39,16 @@ def hit(rank: int, name: str, page: int, text: str, *, box: bool = False, pictur
 
 def test_gold_and_the_most_alike_at_places_drawn_by_the_seed() -> None:
     similar = [GOLD.model_copy(update={"gold": False}), *PICTURES, *OTHERS]
-    made = with_candidates(QUESTION, similar, Sizes(12, 8), seed=3).quotes
-    assert [quote.id for quote in made] == [f"text{n}" for n in range(1, 13)] + [
+    quotes = with_candidates(QUESTION, similar, Sizes(12, 8), seed=3).quotes
+    assert [quote.id for quote in quotes] == [f"text{n}" for n in range(1, 13)] + [
         f"image{n}" for n in range(1, 9)
     ]
-    assert sorted(quote.text for quote in made[:12]) == sorted(
+    assert sorted(quote.text for quote in quotes[:12]) == sorted(
         [GOLD.text, *(one.text for one in OTHERS[:11])]
     )
-    assert {quote.description for quote in made[12:]} == {one.description for one in PICTURES[:8]}
-    assert [quote.text for quote in made if quote.gold] == [GOLD.text]
-    assert with_candidates(QUESTION, similar, Sizes(12, 8), seed=3).quotes == made
+    assert {quote.description for quote in quotes[12:]} == {one.description for one in PICTURES[:8]}
+    assert [quote.text for quote in quotes if quote.gold] == [GOLD.text]
+    assert with_candidates(QUESTION, similar, Sizes(12, 8), seed=3).quotes == quotes
     places = [
         next(
             quote.id for quote in with_candidates(QUESTION, similar, Sizes(12, 8), seed).quotes if quote.gold
@@ -60,9 +60,9 @@ def test_gold_and_the_most_alike_at_places_drawn_by_the_seed() -> None:
 
 def test_more_gold_than_places_is_kept_whole() -> None:
     golds = tuple(GOLD.model_copy(update={"id": str(n), "text": f"Gold {n}."}) for n in range(4))
-    made = with_candidates(QUESTION.model_copy(update={"quotes": golds}), OTHERS, Sizes(3, 0))
-    assert len(made.quotes) == 4
-    assert all(quote.gold for quote in made.quotes)
+    some_candidates = with_candidates(QUESTION.model_copy(update={"quotes": golds}), OTHERS, Sizes(3, 0))
+    assert len(some_candidates.quotes) == 4
+    assert all(quote.gold for quote in some_candidates.quotes)
 
 
 def test_gold_is_found_by_words_by_box_or_else_by_likeness() -> None:
@@ -102,8 +102,12 @@ def test_a_quote_without_a_page_is_found_in_its_document() -> None:
 
 def test_the_best_of_equal_quotes_keeps_its_place() -> None:
     best, second = (Quote(id=name, text=name, document="c.pdf", page=at) for at, name in enumerate("bs", 1))
-    made = with_candidates(QUESTION, [best, second, best.model_copy(update={"id": "again"})], Sizes(2, 0))
-    assert {quote.text for quote in made.quotes if not quote.gold and quote.modality == "text"} == {"b"}
+    some_candidates = with_candidates(
+        QUESTION, [best, second, best.model_copy(update={"id": "again"})], Sizes(2, 0)
+    )
+    assert {
+        quote.text for quote in some_candidates.quotes if not quote.gold and quote.modality == "text"
+    } == {"b"}
 
 
 def test_the_sizes_of_mmdocrag() -> None:
@@ -151,8 +155,8 @@ def test_the_command_writes_questions_that_a_run_can_ask(tmp_path: Path) -> None
         "generate: {kind: scripted, default: '17 crowns ![ore](image1)'}\n"
         "metrics: [mmdocrag.overall-f1]\n",
     )
-    asked = project.fathoms("run", "ask.yaml")
-    assert asked.returncode == 0, asked.stderr
+    process = project.fathoms("run", "ask.yaml")
+    assert process.returncode == 0, process.stderr
     (run,) = project.runs()
     figures = json.loads((run / "summary.json").read_text())["metrics"]
     assert figures["mmdocrag.overall-f1"]["overall"]["value"] == 1.0
@@ -170,8 +174,8 @@ def test_a_question_with_gold_quotes_gets_nothing_else_of_their_pages(tmp_path: 
     )
     question = QUESTION.model_copy(update={"text": "How tall is the tower?"})
     ready = SimpleNamespace(retriever=BM25(), index=index)
-    (made,) = candidates(ready.index, ready.retriever, [question], Sizes(4, 0))  # type: ignore[arg-type]
-    assert {quote.text for quote in made.question.quotes} == {GOLD.text, "A tall tower elsewhere."}
+    (result,) = candidates(ready.index, ready.retriever, [question], Sizes(4, 0))  # type: ignore[arg-type]
+    assert {quote.text for quote in result.question.quotes} == {GOLD.text, "A tall tower elsewhere."}
 
 
 def test_candidates_among_the_quotes_of_a_set_whose_pictures_are_not_there(tmp_path: Path) -> None:
@@ -187,19 +191,19 @@ def test_candidates_among_the_quotes_of_a_set_whose_pictures_are_not_there(tmp_p
         quote("text2", "A second tower stands.", 2),
         drawing.model_copy(update={"document": "a.pdf"}),
     )
-    asked = [
+    questions = [
         Question(id=id, text="How tall is the tower?", category="c", files=("a.pdf",), quotes=quotes)
         for id, quotes in (("q", own), ("r", others))
     ]
     index = Index((), (), None, lambda texts: None, tmp_path / "index")
-    made, _ = candidates(index, QuoteSearch(), asked, Sizes(30, 20))
-    assert sorted((one.text or one.description, one.gold) for one in made.question.quotes) == [
+    result, _ = candidates(index, QuoteSearch(), questions, Sizes(30, 20))
+    assert sorted((one.text or one.description, one.gold) for one in result.question.quotes) == [
         ("A second tower stands.", False),
         ("A tower of cards.", False),
         ("A tower.", False),
         ("The tower is tall.", True),
     ]
-    (written,) = with_copied_pictures([made.question], tmp_path / "new.json")
+    (written,) = with_copied_pictures([result.question], tmp_path / "new.json")
     assert [one.image for one in written.quotes] == [None] * 4
 
 
@@ -209,7 +213,7 @@ def test_what_is_lost_in_the_middle_of_many_candidates_is_seen(
 ) -> None:
     """Each of 40 questions has one gold text and, of the 160 that the set has, the most alike others. An
     answer that cites the first and the last third alone has a recall of 1 there and of 0 between."""
-    asked = [
+    questions = [
         Question(
             id=f"q{at}",
             text=f"How tall is tower {at}?",
@@ -223,13 +227,13 @@ def test_what_is_lost_in_the_middle_of_many_candidates_is_seen(
         for at in range(1, 41)
     ]
     index = Index((), (), None, lambda texts: None, tmp_path / "index")
-    made = candidates(index, QuoteSearch(), asked, Sizes(number, 0), seed=7)
-    again = candidates(index, QuoteSearch(), asked, Sizes(number, 0), seed=7)
-    assert made == again
+    result = candidates(index, QuoteSearch(), questions, Sizes(number, 0), seed=7)
+    again = candidates(index, QuoteSearch(), questions, Sizes(number, 0), seed=7)
+    assert result == again
     front, middle, end = last
     answer = Reply(text=" ".join(f"[{n}]" for n in range(1, end + 1) if not front < n <= middle))
     found: dict[str, list[float | None]] = {}
-    for one in made:
+    for one in result:
         assert len(one.question.quotes) == number
         record = Record(question=one.question, answer=answer, hits=None)
         for part, value in places_of(selected(record)).items():

@@ -66,9 +66,9 @@ def test_a_set_is_made_of_pdfs_in_one_command(project: Project) -> None:
         "build", write(project, n=5, unanswerable={"share": 0.2}), "--out", "set.json", "--json"
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["questions"], told["wanted"], told["version"]) == (5, 5, 1)
-    assert told["dropped"] == {}
+    parsed = json.loads(done.stdout)
+    assert (parsed["questions"], parsed["wanted"], parsed["version"]) == (5, 5, 1)
+    assert parsed["dropped"] == {}
     questions = read_questions(project.path / "set.json").questions
     assert [one.answerable for one in questions].count(False) == 1
     assert {one.evidence[0].document for one in questions if one.answerable} == {"varn.pdf", "lune.pdf"}
@@ -96,10 +96,10 @@ def test_a_target_steers_what_is_drafted_and_chosen(project: Project) -> None:
     model["patterns"] = {rf"(?s)({empty}) .*Write one question": '{"worth": "no"}', **model["patterns"]}
     name = write(project, n=6, seed=3, model=model, unanswerable={"share": 0}, balance={"target": target})
     done = project.fathoms("build", name, "--out", "set.json", "--json")
-    told = json.loads(done.stdout)
-    assert told["coverage"]["document"] == {"lune.pdf": 3, "varn.pdf": 3}
-    assert told["short"] == {"type why": [0, 3]}
-    assert (told["drafts"], told["dropped"]) == (14, {"components: worth asking about": 7})
+    parsed = json.loads(done.stdout)
+    assert parsed["coverage"]["document"] == {"lune.pdf": 3, "varn.pdf": 3}
+    assert parsed["short"] == {"type why": [0, 3]}
+    assert (parsed["drafts"], parsed["dropped"]) == (14, {"components: worth asking about": 7})
 
 
 def test_what_people_edit_is_in_the_changelog_and_stays_after_an_update(project: Project) -> None:
@@ -166,9 +166,9 @@ def test_nothing_that_passed_is_no_success(project: Project) -> None:
 def test_a_plan_asks_nothing(project: Project) -> None:
     done = project.fathoms("build", write(project, n=2), "--out", "set.json", "--dry-run", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["total"]["minutes"] > 0
-    assert told["stages"]["drafts"]["calls"] == 5  # two questions, a fifth to spare, of which half pass
+    parsed = json.loads(done.stdout)
+    assert parsed["total"]["minutes"] > 0
+    assert parsed["stages"]["drafts"]["calls"] == 5  # two questions, a fifth to spare, of which half pass
     assert not (project.path / "set.build").exists()
 
 
@@ -219,10 +219,10 @@ def test_a_stopped_build_says_how_it_goes_on(project: Project) -> None:
         time.sleep(0.05)
     time.sleep(0.3)
     running.send_signal(signal.SIGTERM)
-    _, told = running.communicate(timeout=300)
+    _, reported = running.communicate(timeout=300)
     assert running.returncode == 143
-    assert "the same command with --resume goes on" in told
-    assert "Traceback" not in told
+    assert "the same command with --resume goes on" in reported
+    assert "Traceback" not in reported
 
 
 def test_a_damaged_recipe_is_said(project: Project) -> None:
@@ -240,9 +240,9 @@ def test_an_update_remakes_only_what_changed(project: Project) -> None:
     before = {one.id: one for one in read_questions(project.path / "set.json").questions}
     same = project.fathoms("build", name, "--out", "set.json", "--update", "--json")
     assert same.returncode == 0, same.stderr
-    told = json.loads(same.stdout)
-    assert (told["version"], told["changes"]) == (1, [])  # nothing to do is no new version
-    assert sum(one["calls"] for one in told["spent"].values()) == 0
+    parsed = json.loads(same.stdout)
+    assert (parsed["version"], parsed["changes"]) == (1, [])  # nothing to do is no new version
+    assert sum(one["calls"] for one in parsed["spent"].values()) == 0
 
     # a page is put in before the others of one document, and the other document is gone
     new = (
@@ -252,8 +252,8 @@ def test_an_update_remakes_only_what_changed(project: Project) -> None:
     (project.path / "pdfs" / "lune.pdf").unlink()
     done = project.fathoms("build", name, "--out", "set.json", "--update", "--json", "--allow-fewer")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["changes"][:2] == ["document varn.pdf changed", "document lune.pdf is gone"]
+    parsed = json.loads(done.stdout)
+    assert parsed["changes"][:2] == ["document varn.pdf changed", "document lune.pdf is gone"]
     after = {one.id: one for one in read_questions(project.path / "set.json").questions}
     moved = before.keys() & after.keys()
     assert moved
@@ -300,8 +300,8 @@ def test_a_document_with_another_name_keeps_its_questions(project: Project) -> N
     (project.path / "pdfs" / "varn.pdf").rename(project.path / "pdfs" / "varn of 2027.pdf")
     done = project.fathoms("build", "--out", "set.json", "--update", "--json")
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["changes"][0] == "document varn.pdf is now varn of 2027.pdf"
+    parsed = json.loads(done.stdout)
+    assert parsed["changes"][0] == "document varn.pdf is now varn of 2027.pdf"
     after = {one.id: one for one in read_questions(project.path / "set.json").questions}
     assert after.keys() == before.keys()
     assert {one.evidence[0].document for one in after.values()} == {"varn of 2027.pdf", "lune.pdf"}

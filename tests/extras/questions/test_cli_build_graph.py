@@ -59,8 +59,8 @@ def test_the_graph_of_a_set_is_shown_and_written_as_a_page(project: Project) -> 
     again = project.fathoms("build", "graph", "set.json", "--html", "graph.html")
     assert again.returncode == 2
     assert "already exists" in again.stderr
-    told = json.loads(project.fathoms("build", "graph", "set.build/graph.json", "--json").stdout)
-    assert told == {
+    parsed = json.loads(project.fathoms("build", "graph", "set.build/graph.json", "--json").stdout)
+    assert parsed == {
         "entities": 3,
         "relations": 2,
         "linking": 1,
@@ -109,7 +109,7 @@ def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -
     # each page gives the answers of the steps that it has the quotes of
     shown = r"\[(\d)\] Page [^[]*{}[^[]*.*Which of these.*Question: {}"
     said = r'{{"answers": [{{"passage": \1, "answer": "{}"}}]}}'
-    held = {
+    fields = {
         shown.format("designed by Ada Holm", "Who designed"): said.format("Ada Holm"),
         shown.format("was born in Osk", "In which town"): said.format("Osk"),
         shown.format("Osk lies on", "On which river does Osk lie"): said.format("the river Mell"),
@@ -120,7 +120,7 @@ def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -
     }
     model = {
         "kind": "scripted",
-        "patterns": long | found | held,
+        "patterns": long | found | fields,
         "replies": {**judged, **SCRIPT},
         "default": "?",
         "max_tokens": 1000,
@@ -129,15 +129,15 @@ def test_multi_hop_questions_are_made_of_pdfs_in_one_command(project: Project) -
     project.write("recipe.yaml", yaml.safe_dump({"documents": ["pdfs"], **settings}, sort_keys=False))
     done = project.fathoms("build", "recipe.yaml", "--out", "made.json")
     assert done.returncode == 0, done.stderr
-    made = {one.text: one for one in read_questions(project.path / "made.json").questions}
-    assert set(made) == {BORN, ON}
-    assert (made[BORN].short_answer, made[BORN].reference) == (
+    result = {one.text: one for one in read_questions(project.path / "made.json").questions}
+    assert set(result) == {BORN, ON}
+    assert (result[BORN].short_answer, result[BORN].reference) == (
         "Osk",
         "Its architect, Ada Holm, was born in Osk.",
     )
-    assert (made[ON].reference, made[ON].long_answer) == ("river Mell", None)
-    assert [step.answer for step in made[ON].steps] == ["Ada Holm", "Osk", "river Mell"]
-    assert [(one.document, one.page, one.step) for one in made[ON].evidence] == [
+    assert (result[ON].reference, result[ON].long_answer) == ("river Mell", None)
+    assert [step.answer for step in result[ON].steps] == ["Ada Holm", "Osk", "river Mell"]
+    assert [(one.document, one.page, one.step) for one in result[ON].evidence] == [
         ("a.pdf", 1, 1),
         ("a.pdf", 2, 2),
         ("b.pdf", 1, 3),

@@ -39,11 +39,11 @@ NOBODY = question("n", "Who is it?", answerable=False)
 
 
 def test_typing_mistakes_leave_numbers_and_first_letters() -> None:
-    asked = [question(f"q{n}", "How tall was the Varn tower in 1998, near Lune?", "x") for n in range(50)]
-    made = perturb(asked, ["typos"]).variants
-    assert made == perturb(asked, ["typos"]).variants
-    assert made != perturb(asked, ["typos"], seed=1).variants
-    for before, after in zip(asked, made, strict=True):
+    questions = [question(f"q{n}", "How tall was the Varn tower in 1998, near Lune?", "x") for n in range(50)]
+    variants = perturb(questions, ["typos"]).variants
+    assert variants == perturb(questions, ["typos"]).variants
+    assert variants != perturb(questions, ["typos"], seed=1).variants
+    for before, after in zip(questions, variants, strict=True):
         assert (after.id, after.metadata) == (
             f"{before.id}~typos",
             {"variant": "typos", "variant_of": before.id},
@@ -108,8 +108,8 @@ def test_a_refusal_is_no_paraphrase_and_nothing_is_made_twice() -> None:
     once = perturb([TOWER], ["typos"]).variants
     assert perturb([TOWER, *once], ["typos"]).variants == ()
     large = question("l", "How many?").model_copy(update={"answers": ((GoldNumber(number=1234567),),)})
-    [made] = perturb([large], ["wrong-premise"]).variants
-    assert str(made.metadata["wrong_premise"]).startswith("123456")
+    [result] = perturb([large], ["wrong-premise"]).variants
+    assert str(result.metadata["wrong_premise"]).startswith("123456")
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_a_refusal_is_no_paraphrase_and_nothing_is_made_twice() -> None:
     ],
 )
 def test_what_goes_along_with_a_premise(premise: str | int, said: str, adopted: int) -> None:
-    asked = question("t", "?", "41.5", metadata={"wrong_premise": premise})
-    record = Record(question=asked, answer=Reply(text=said))
+    one_question = question("t", "?", "41.5", metadata={"wrong_premise": premise})
+    record = Record(question=one_question, answer=Reply(text=said))
     assert PremiseAdopted().of(Facts(record, RecordScore())).value == adopted
     assert PremiseAdopted().of(Facts(record, RecordScore(abstained=True))).value == 0
 

@@ -205,8 +205,8 @@ def test_nuggets_are_imported_or_drafted_and_marked(
     assert questions("nuggets", "some.json", "all.csv", "--judge", "judge.yaml") == 0  # the last needs none
     said = capfd.readouterr()
     assert (said.out, said.err) == ("all.csv: 3 nuggets of 4 questions\n", "")
-    made = read_questions(project.path / "all.csv").questions
-    assert [[one.origin for one in question.nuggets] for question in made] == [
+    some_questions = read_questions(project.path / "all.csv").questions
+    assert [[one.origin for one in question.nuggets] for question in some_questions] == [
         *(["imported"], ["drafted"], ["drafted"], [])
     ]
     assert questions("nuggets", "some.json", "more.csv") == 2

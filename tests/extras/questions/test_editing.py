@@ -59,8 +59,8 @@ def test_a_mended_question_is_written_in_place_and_known_afterwards(path: Path) 
         "backup": None,
     }  # no change
     assert path.with_name("set.jsonl.bak").read_bytes() == before
-    mended, kept = read_questions(path).questions
-    assert (mended.id, mended.text, kept.id) == ("a", "How tall is the Varn tower?", "c")
+    mended, stored = read_questions(path).questions
+    assert (mended.id, mended.text, stored.id) == ("a", "How tall is the Varn tower?", "c")
     assert mended.answers == (("41.5",), (GoldNumber(number=41.5, unit="m"),))
     again = editing(path)  # a new start still knows the set as it was
     state = again.state()
@@ -88,8 +88,8 @@ def test_two_people_settle_what_they_disagree_about(path: Path) -> None:
     decide(ben, 0, "open")  # a decision of one's own is taken back, nothing is settled by it
     assert ben.summary().open == ()
     decide(ben, 0, "accept")
-    told = {one["person"]: one["decision"] for one in ben.detail(0)["others"]}
-    assert told == {"ann": "mend", "ben": "accept"}
+    reported = {one["person"]: one["decision"] for one in ben.detail(0)["others"]}
+    assert reported == {"ann": "mend", "ben": "accept"}
     decide(ben, 0, "mend", take="ann")
     found = ben.summary()
     assert (found.open, found.mended, found.dropped) == ((), 1, 1)
@@ -131,8 +131,8 @@ def test_a_decision_about_a_question_that_was_changed_elsewhere_does_not_count(p
 def test_dropped_drafts_are_listed_and_can_be_taken_in(path: Path) -> None:
     lost = Question(id="lost", text="What colour is it?", category="B", reference="Green.")
     failed = Check(check="checklist", item="self-contained", passed=False, reason="What is 'it'?")
-    kept = read_questions(path).questions[0]
-    drafts = [Draft(question=lost, checks=(failed,)), Draft(question=kept, checks=(failed,))]
+    question = read_questions(path).questions[0]
+    drafts = [Draft(question=lost, checks=(failed,)), Draft(question=question, checks=(failed,))]
     session = editing(path, drafts=drafts)
     *listed, draft = session.state()["entries"]
     assert [(entry["listed"], entry["doubted"]) for entry in listed] == [

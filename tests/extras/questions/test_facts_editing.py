@@ -133,10 +133,10 @@ def test_the_questions_say_which_have_another_answer_now(tmp_path: Path) -> None
     """By hand: the North pumps 180 + 95 = 275 m3/h; with 100 instead of 95, 280. Each of its stations is at
     least 95, a limit that the new values no longer have as a quartile. The list of the North does not
     change."""
-    path, made = tmp_path / "facts.csv", tmp_path / "set.json"
-    session = editing(path, TABLE.replace("59,m3/h,differs: 95 m3/h", "95,m3/h,"), questions=made)
+    path, result = tmp_path / "facts.csv", tmp_path / "set.json"
+    session = editing(path, TABLE.replace("59,m3/h,differs: 95 m3/h", "95,m3/h,"), questions=result)
     found = choose(Table(read_facts(path), about="station"), 100, least=1).questions
-    write_questions(made, found)
+    write_questions(result, found)
     assert session.questions() == {"file": "set.json", "computed": len(found), "changed": []}
     change(session, 5, "mend", page=1, value="100", unit="m3/h")
     changed = {one["question"]: (one["before"], one["now"]) for one in session.questions()["changed"]}

@@ -38,20 +38,20 @@ def run_of(
     folder: Path, answers: Mapping[str, Sequence[str]], questions: Sequence[Question], *, hits: int = 0
 ) -> Run:
     """A scored run with these answers to each question, one a repeat."""
-    made = new_run(folder, "closed", "0" * 16, {"config": {}, "data": {"name": "d"}})
+    run = new_run(folder, "closed", "0" * 16, {"config": {}, "data": {"name": "d"}})
     found = tuple(
         Hit(chunk=Chunk(id=str(n), document="a.pdf", pages=(1,), text="41 m"), score=1.0, rank=n)
         for n in range(1, hits + 1)
     )
-    made.records.append(
+    run.records.append(
         [
             Record(question=question, repeat=repeat, hits=found, answer=Reply(text=text))
             for question in questions
             for repeat, text in enumerate(answers.get(question.id, ()))
         ]
     )
-    score_run(made)
-    return Run.scored(made.path)
+    score_run(run)
+    return Run.scored(run.path)
 
 
 def test_the_answer_in_the_question_and_what_is_known_with_confidence(tmp_path: Path) -> None:
@@ -148,11 +148,11 @@ def test_the_command_writes_both_sets_and_reasons(project: Project) -> None:
             row["files"] = []
     (project.path / "questions.json").write_text(json.dumps(questions))
     assert project.fathoms("run", "closed.yaml").returncode == 0
-    told = project.fathoms(
+    process = project.fathoms(
         "questions", "filter", "questions.json", "left.json", "--closed-book", "closed", "--dry-run"
     )
-    assert told.returncode == 0, told.stderr
-    assert "3 of 4 questions stay (1 solved without documents)" in told.stdout
+    assert process.returncode == 0, process.stderr
+    assert "3 of 4 questions stay (1 solved without documents)" in process.stdout
     assert not (project.path / "left.json").exists()
     done = project.fathoms("questions", "filter", "questions.json", "left.json", "--closed-book", "closed")
     assert done.returncode == 0, done.stderr

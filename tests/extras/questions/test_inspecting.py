@@ -93,22 +93,22 @@ def test_evidence_comes_first_and_the_item_last() -> None:
     shown = [prompted(BORN, item.name) for item in MULTI_HOP]
     heads = {text.rpartition("\n\n")[0] for text in shown}
     (head,) = heads
-    told = ("41.5 m tall", "Ann Moor built", BORN.text, "In Lune.", "Where was Ann Moor born? Lune")
-    assert [head.index(part) for part in told] == sorted(head.index(part) for part in told)
+    texts = ("41.5 m tall", "Ann Moor built", BORN.text, "In Lune.", "Where was Ann Moor born? Lune")
+    assert [head.index(part) for part in texts] == sorted(head.index(part) for part in texts)
     alone = prompted(TALL, "self-contained")
     assert "41.5" not in alone  # a reader who lacks the documents would not see it either
     assert "41.5 m tall" in prompted(TALL, "significant")
     same = TALL.model_copy(update={"id": "other", "text": "Is the Varn tower tall?"})
     apart = TALL.model_copy(update={"id": "apart", "evidence": (Evidence(document="a.pdf", page=2),)})
-    asked = plan([TALL, apart, same], DOCUMENTS).calls
-    order = [one.question for one in asked if one.items == ("significant",)]
+    calls = plan([TALL, apart, same], DOCUMENTS).calls
+    order = [one.question for one in calls if one.items == ("significant",)]
     assert order in (["tall", "other", "apart"], ["apart", "tall", "other"])  # those of one page in a row
 
 
 def test_a_question_that_names_its_source_fails_without_a_model() -> None:
     named = TALL.model_copy(update={"text": "How tall is the Varn tower according to the table?"})
     planned = plan([named], DOCUMENTS)
-    assert [asked.items for asked in planned.calls] == [("self-contained",), ("natural",), ("significant",)]
+    assert [call.items for call in planned.calls] == [("self-contained",), ("natural",), ("significant",)]
     found = inspect([named], DOCUMENTS, scripted(says(True)))["tall"]
     assert found.failed is not None
     assert (found.failed.item, found.failed.reason) == ("no-source", 'it says "according to the table"')
@@ -133,8 +133,8 @@ def test_unanswerable_questions_and_variants() -> None:
     """What has no answer has no evidence that could be significant; a variant goes with its original."""
     none = TALL.model_copy(update={"id": "none", "answerable": False, "answers": (), "evidence": ()})
     other = variant(TALL, "rewritten", "What is the height of the Varn tower?")
-    asked = plan([none, other], DOCUMENTS).calls
-    assert asked == [Call("none", (item,)) for item in ("self-contained", "no-source", "natural")]
+    calls = plan([none, other], DOCUMENTS).calls
+    assert calls == [Call("none", (item,)) for item in ("self-contained", "no-source", "natural")]
 
 
 def test_replies() -> None:
@@ -146,12 +146,12 @@ def test_replies() -> None:
 def test_items_that_are_shown_the_same_are_asked_in_one_call() -> None:
     """One call has the evidence and one has not; each item fails alone, and one without a verdict is not
     judged."""
-    asked = plan([TALL, BORN], DOCUMENTS, together=True).calls
-    assert sorted(one.items for one in asked if one.question == "tall") == [
+    calls = plan([TALL, BORN], DOCUMENTS, together=True).calls
+    assert sorted(one.items for one in calls if one.question == "tall") == [
         ("self-contained", "no-source", "natural"),
         ("significant",),
     ]
-    assert [one.items for one in asked if one.question == "born"] == [tuple(NAMES[MULTI_HOP])]
+    assert [one.items for one in calls if one.question == "born"] == [tuple(NAMES[MULTI_HOP])]
     good = {"reason": "", "verdict": "yes"}
     alone = {"self-contained": {"reason": "Whose?", "verdict": "no"}, "natural": good}
     judge = LLMJudge(model=ScriptedModel(replies={"significant in": says(True)}, default=json.dumps(alone)))

@@ -41,8 +41,8 @@ NONE = question("none", "Who owns it?", answerable=False)
 
 
 def test_every_page_with_text_of_the_documents_of_a_question() -> None:
-    asked = pages_to_ask([TALL, BUILT, NONE], DOCUMENTS)
-    assert asked == [
+    wanted = pages_to_ask([TALL, BUILT, NONE], DOCUMENTS)
+    assert wanted == [
         PageCall("tall", "a.pdf", 1),
         PageCall("built", "a.pdf", 1),
         PageCall("tall", "a.pdf", 3),

@@ -16,13 +16,13 @@ WORDS = "The pump of the station is serviced every three months by two people, w
 
 def document(*pages: str | tuple[Element, ...]) -> Document:
     """A document with these pages."""
-    made = [
+    result = [
         Page(number=number, text=page)
         if isinstance(page, str)
         else Page(number=number, text="\n".join(each.text for each in page), elements=page)
         for number, page in enumerate(pages, 1)
     ]
-    return Document(id="pump.pdf", path=Path("pump.pdf"), sha256="0" * 64, pages=tuple(made))
+    return Document(id="pump.pdf", path=Path("pump.pdf"), sha256="0" * 64, pages=tuple(result))
 
 
 def test_passages_are_divided_at_line_ends_into_equal_parts() -> None:
@@ -109,11 +109,11 @@ def test_all_prompts_about_a_component_begin_alike() -> None:
 def test_drafts_are_kept_beside_the_question_set_with_all_verdicts(tmp_path: Path) -> None:
     path = tmp_path / "set.json"
     assert read_drafts(path) == []
-    kept = Draft(question=Question(id="a", text="A?", category="c")).after(Check(check="x", passed=True))
-    dropped = kept.after(Check(check="checklist", item="self-contained", passed=False, reason="names it"))
-    write_drafts(path, [kept, dropped])
-    assert read_drafts(path) == [kept, dropped]
-    assert kept.failed is None
+    stored = Draft(question=Question(id="a", text="A?", category="c")).after(Check(check="x", passed=True))
+    dropped = stored.after(Check(check="checklist", item="self-contained", passed=False, reason="names it"))
+    write_drafts(path, [stored, dropped])
+    assert read_drafts(path) == [stored, dropped]
+    assert stored.failed is None
     assert dropped.failed is not None
     assert dropped.failed.name == "checklist: self-contained"
     (folder_of(path) / "drafts.jsonl").write_text("{}\n")

@@ -125,9 +125,9 @@ def test_each_component_is_asked_about_once_and_the_replies_are_kept(tmp_path: P
     found = extract(pieces, model, cache)
     assert [(one.name, one.page) for one in found.mentions] == [("Lune", 1), ("Osk", 2)]
     assert found.failures.keys() == {pieces[2].id}
-    told: list[tuple[int, int]] = []
-    assert extract(pieces, model, cache, lambda *at: told.append(at)) == found
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    reported: list[tuple[int, int]] = []
+    assert extract(pieces, model, cache, lambda *at: reported.append(at)) == found
+    assert reported == [(1, 3), (2, 3), (3, 3)]
 
 
 def test_damaged_replies_are_read_as_far_as_they_go() -> None:

@@ -64,18 +64,18 @@ def labelled(tmp_path: Path) -> Iterator[Labelled]:
 
         def label(*holds: tuple[int, str, str], draft: Draft = DRAFT, fails: bool = False) -> Draft:
             patterns = {f"Page {page} of {name}.*{step}": "yes" for page, name, step in holds}
-            for asked in (WHO, WHERE):  # the judge who does not know the answers finds these in other words
-                pages = [(name, page) for page, name, step in holds if step == asked]
+            for wanted in (WHO, WHERE):  # the judge who does not know the answers finds these in other words
+                pages = [(name, page) for page, name, step in holds if step == wanted]
                 shown = [rf"\[(\d+)\] Page {page} of the document {name}.*" for name, page in sorted(pages)]
                 rows = [rf'{{"passage": \{at}, "answer": "?"}}' for at in range(1, len(pages) + 1)]
                 said = f'{{"answers": [{", ".join(rows)}]}}'
-                patterns["".join(shown) + f"Which of these.*{asked}"] = said
+                patterns["".join(shown) + f"Which of these.*{wanted}"] = said
             model = ScriptedModel(
                 patterns=patterns, default="no", fail_on={"Page 1 of a.pdf": "no reply"} if fails else {}
             )
             searches = Searches(index, (BM25(top_k=10),), 10)
-            (made,) = labelled_hops([draft], DOCUMENTS, searches, Asker(model, model, Journal(cache)))
-            return made
+            (result,) = labelled_hops([draft], DOCUMENTS, searches, Asker(model, model, Journal(cache)))
+            return result
 
         yield label
 
@@ -84,15 +84,15 @@ OWN = ((1, "a.pdf", WHO), (1, "b.pdf", WHERE))
 
 
 def test_each_step_gets_all_pages_that_hold_its_answer(labelled: Labelled) -> None:
-    made = labelled(*OWN, (2, "a.pdf", WHERE))
-    assert made.failed is None
-    assert [(one.document, one.page, one.step, bool(one.quote)) for one in made.question.evidence] == [
+    labels = labelled(*OWN, (2, "a.pdf", WHERE))
+    assert labels.failed is None
+    assert [(one.document, one.page, one.step, bool(one.quote)) for one in labels.question.evidence] == [
         ("a.pdf", 1, 1, True),
         ("b.pdf", 1, 2, True),
         ("a.pdf", 2, 2, False),
     ]
-    assert [check.reason for check in made.checks] == ["1 further page", ""]
-    assert made.question.category == "Multi-Hop"  # a.pdf alone has both steps now
+    assert [check.reason for check in labels.checks] == ["1 further page", ""]
+    assert labels.question.category == "Multi-Hop"  # a.pdf alone has both steps now
     assert labelled(*OWN).question == DRAFT.question
 
 

@@ -35,8 +35,8 @@ def first(replies: dict[str, str], others: dict[str, str]) -> dict[str, str]:
 
 
 def document(name: str, *pages: str) -> Document:
-    made = tuple(Page(number=number, text=text) for number, text in enumerate(pages, 1))
-    return Document(id=name, path=Path(name), sha256="0" * 64, pages=made)
+    items = tuple(Page(number=number, text=text) for number, text in enumerate(pages, 1))
+    return Document(id=name, path=Path(name), sha256="0" * 64, pages=items)
 
 
 DOCUMENTS = {one.id: one for one in (document("a.pdf", TOWER, HOLM), document("b.pdf", OSK, COUNCIL))}
@@ -55,12 +55,12 @@ def by_text(drafts: list[Draft]) -> dict[str, Question]:
 
 @pytest.mark.slow
 def test_walks_become_questions_with_steps_and_a_chain_of_evidence(graph: Any) -> None:
-    told: list[tuple[int, int]] = []
-    found = walks(graph, DOCUMENTS, scripted(), [2, 3], 10, on_done=lambda *at: told.append(at))
-    made = by_text(found)
-    assert set(made) == {BORN, ON, "On which river is Ada Holm's birthplace?"}
-    assert told[-1] == (3, 10)
-    one = made[ON]
+    reported: list[tuple[int, int]] = []
+    found = walks(graph, DOCUMENTS, scripted(), [2, 3], 10, on_done=lambda *at: reported.append(at))
+    result = by_text(found)
+    assert set(result) == {BORN, ON, "On which river is Ada Holm's birthplace?"}
+    assert reported[-1] == (3, 10)
+    one = result[ON]
     assert (one.category, one.hops, one.files) == ("Cross-Document", 3, ("a.pdf", "b.pdf"))
     assert one.steps == (
         Step(question="Who designed the Varn tower of Lune?", answer="Ada Holm"),
@@ -74,8 +74,8 @@ def test_walks_become_questions_with_steps_and_a_chain_of_evidence(graph: Any) -
     )
     assert (one.answers, one.reference) == ((("river Mell",),), "river Mell")
     assert one.metadata == {"intent": "To know the people behind the tower."}
-    assert made[BORN].category == "Multi-Hop"
-    assert made["On which river is Ada Holm's birthplace?"].category == "Cross-Document"
+    assert result[BORN].category == "Multi-Hop"
+    assert result["On which river is Ada Holm's birthplace?"].category == "Cross-Document"
 
 
 def test_walks_that_fail_are_drafts_with_the_reason(graph: Any) -> None:
@@ -246,8 +246,8 @@ def checked(model: ScriptedModel, draft: Draft) -> list[tuple[str, bool, str]]:
 @pytest.fixture(scope="module")
 def draft(graph: Any) -> Draft:
     found = walks(graph, DOCUMENTS, scripted(), [2, 3], 10)
-    made = next(draft for draft in found if draft.question.text == BORN)
-    return Draft(question=made.question)
+    one_draft = next(draft for draft in found if draft.question.text == BORN)
+    return Draft(question=one_draft.question)
 
 
 LINKS = "Does step 2 need the answer of step 1?"

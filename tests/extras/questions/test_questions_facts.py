@@ -45,9 +45,9 @@ def test_passages_are_read_ten_at_a_time() -> None:
     with strict_server(says) as server:
         model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": MODEL}
         judge = LLMJudge.model_validate({"model": model})
-        asked = [Question(id=name, text="How?", category="A") for name in ("few", "many", "none")]
+        questions = [Question(id=name, text="How?", category="A") for name in ("few", "many", "none")]
         passages = {"few": ["one"], "many": [f"number {at}" for at in range(A_CALL + 2)]}
-        facts, without = draft_facts(asked, passages, judge)
+        facts, without = draft_facts(questions, passages, judge)
         assert len(server.bodies(CHAT)) == 3
     assert without == {}
     assert {name: len(found) for name, found in facts.items()} == {"few": 1, "many": A_CALL + 2}
@@ -67,11 +67,11 @@ def test_a_bank_of_two_runs_scores_both(project: Project) -> None:
     with strict_server(says) as server:
         model = {"kind": "openai-compatible", "base_url": f"{server.address}/v1", "model": MODEL}
         project.write("judge.yaml", yaml.safe_dump({"kind": "llm", "model": model}))
-        made = project.fathoms(
+        process = project.fathoms(
             "questions", "facts", "one", "two", "--to", "bank.json", "--judge", "judge.yaml"
         )
-        assert made.returncode == 0, made.stdout + made.stderr
-        assert "bank.json: 2 facts of 1 question" in made.stdout
+        assert process.returncode == 0, process.stdout + process.stderr
+        assert "bank.json: 2 facts of 1 question" in process.stdout
         (question,) = read_questions(Path(project.path, "bank.json")).questions
         assert [(fact.text, fact.importance, fact.origin) for fact in question.facts] == [
             ("Mast, grade 3", "vital", "drafted"),
@@ -81,10 +81,10 @@ def test_a_bank_of_two_runs_scores_both(project: Project) -> None:
             *("score", "one", "--questions", "bank.json", "--metric", "nuggets", "--judge", "judge.yaml")
         )
         assert scored.returncode == 0, scored.stdout + scored.stderr
-        asked = len(server.bodies(CHAT))
+        count = len(server.bodies(CHAT))
         again = project.fathoms("questions", "facts", "one", "--to", "more.json", "--judge", "judge.yaml")
         assert again.returncode == 0, again.stderr
-        assert len(server.bodies(CHAT)) <= asked + 1  # the grades are kept
+        assert len(server.bodies(CHAT)) <= count + 1  # the grades are kept
     said = " ".join(scored.stdout.split())
     assert "nuggets.strict-vital" in said
     assert "nuggets that a language model drafted" in said

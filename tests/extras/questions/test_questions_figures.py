@@ -26,8 +26,8 @@ from fathoms.types import Document, Evidence, Page, Question
 
 
 def document(name: str, *pages: str, page_count: int | None = None) -> Document:
-    made = tuple(Page(number=number, text=text) for number, text in enumerate(pages, start=1))
-    return Document(id=name, path=Path(name), sha256="", pages=made, page_count=page_count)
+    items = tuple(Page(number=number, text=text) for number, text in enumerate(pages, start=1))
+    return Document(id=name, path=Path(name), sha256="", pages=items, page_count=page_count)
 
 
 def acceptability(hits: int, n: int, p: float) -> float:
@@ -44,8 +44,8 @@ def acceptability(hits: int, n: int, p: float) -> float:
 @pytest.mark.slow
 def test_widths_of_few_and_many() -> None:
     # the interval holds the rates whose acceptability is above 0.05
-    kept = [p for p in np.arange(0.0005, 1, 0.001) if acceptability(5, 10, p) > 0.05]
-    assert interval_width(10) == pytest.approx(kept[-1] - kept[0], abs=0.002)
+    stored = [p for p in np.arange(0.0005, 1, 0.001) if acceptability(5, 10, p) > 0.05]
+    assert interval_width(10) == pytest.approx(stored[-1] - stored[0], abs=0.002)
     assert needed(0.5) == 15
     assert interval_width(15) <= 0.5 < interval_width(14)
     # one category is its own mean; four alike halve the width, and are a little wider than that
@@ -53,7 +53,7 @@ def test_widths_of_few_and_many() -> None:
     assert interval_width(10) / 2 < macro_width([10] * 4) < 1.15 * interval_width(10) / 2
 
 
-ASKED = (
+QUESTIONS = (
     Question(
         id="1",
         text="a?",
@@ -70,7 +70,7 @@ ASKED = (
 
 def test_statistics_by_hand() -> None:
     documents = {name: document(name, "x", "y", "z") for name in ("a.pdf", "b.pdf")}
-    found = describe(ASKED, ["a.pdf", "b.pdf", "bad.pdf"], documents)
+    found = describe(QUESTIONS, ["a.pdf", "b.pdf", "bad.pdf"], documents)
     assert found["overall"] == {
         "questions": 3,
         "answerable": 2,
@@ -96,7 +96,7 @@ def test_statistics_by_hand() -> None:
 
 
 def test_unanswerable_questions_have_no_width() -> None:
-    found = describe([ASKED[1]], [], {})
+    found = describe([QUESTIONS[1]], [], {})
     assert found["overall"]["width"] is None
     assert found["overall"]["margin"] is None
     assert found["categories"]["A"]["width"] is None

@@ -27,8 +27,8 @@ GOOD = {
 
 
 def document(name: str, pages: tuple[str, ...]) -> Document:
-    made = tuple(Page(number=number, text=text) for number, text in enumerate(pages, start=1))
-    return Document(id=name, path=Path(name), sha256="", pages=made)
+    items = tuple(Page(number=number, text=text) for number, text in enumerate(pages, start=1))
+    return Document(id=name, path=Path(name), sha256="", pages=items)
 
 
 def checked(
@@ -206,13 +206,13 @@ def test_yes_and_no_are_not_looked_for(tmp_path: Path) -> None:
 
 
 def test_a_source_is_asked_for(tmp_path: Path) -> None:
-    asked = {
+    fields = {
         "Which file holds the budget?": ["varn.pdf"],
         "What page number has the map?": ["2"],
         "Which of the sources says so?": ["[2]"],
         "On what pages are the doors?": [{"number": 2}],
     }
-    rows = [{**GOOD, "question": text, "answers": [gold]} for text, gold in asked.items()]
+    rows = [{**GOOD, "question": text, "answers": [gold]} for text, gold in fields.items()]
     found = checked(tmp_path, *rows, ignore=["few-questions", "phrase-absent", "other-forms"])
     assert [code for code, _, _ in findings(found)] == ["cited-answer"] * 4
     raw = [{**row, "reading": "raw"} for row in rows]
@@ -292,8 +292,8 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
 def test_where_no_gold_page_is_named_an_answer_stands_not_on_most_pages(tmp_path: Path) -> None:
     pages = {"varn.pdf": ("a gate", "a door", "a roof", "no wall")}
     row = {"question": "Which?", "files": ["varn.pdf"], "answers": "a"}
-    told_why = "the funnel does not count such questions; a longer phrase would miss answers in other words"
-    message = f"an answer is found in 3 of 4 pages, 'a' in 3: {told_why}"
+    said_why = "the funnel does not count such questions; a longer phrase would miss answers in other words"
+    message = f"an answer is found in 3 of 4 pages, 'a' in 3: {said_why}"
     assert findings(checked(tmp_path, row, pages=pages)) == [("common-answer", 1, message)]
     assert findings(checked(tmp_path, {**row, "files": []}, pages=pages)) == [("common-answer", 1, message)]
     assert checked(tmp_path, {**row, "answers": "gate"}, pages=pages).findings == ()

@@ -26,8 +26,8 @@ STEPS = (Step(question="Who built it?", answer="Ann Moor"), Step(question="Where
 
 def question(name: str, *pages: int, text: str = "", **more: object) -> Question:
     evidence = tuple(Evidence(document="a.pdf", page=page) for page in pages)
-    made = Question(id=name, text=text or f"Question {name}?", category="A", evidence=evidence)
-    return made.model_copy(update=more)
+    one_question = Question(id=name, text=text or f"Question {name}?", category="A", evidence=evidence)
+    return one_question.model_copy(update=more)
 
 
 TALL = question("tall", 1)
@@ -112,8 +112,8 @@ def test_the_command_prints_and_writes_the_card(project: Project) -> None:
     card = (project.path / "card.md").read_text()
     assert card.startswith("# Screening card of set\\_1.json\n")
     assert "| names its source | 0.25 |" in card
-    for told in (card.replace("\\", ""), shown.stdout):
-        assert "pages with evidence: 0 of 1 in lune.pdf, 1 of 2 in varn.pdf" in told
-        assert "type: " in told
+    for reported in (card.replace("\\", ""), shown.stdout):
+        assert "pages with evidence: 0 of 1 in lune.pdf, 1 of 2 in varn.pdf" in reported
+        assert "type: " in reported
     shares = project.json(*common, "--card")["shares"]
     assert [one["questions"] for one in shares[1:]] == [["tables-01"], [], []]

@@ -30,23 +30,25 @@ ANSWERS = {
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A project with two runs of the same questions, scored by a judge; its checks of judges are its own."""
-    made = Project(tmp_path_factory.mktemp("modes"))
-    made.write("questions.json", json.dumps(QUESTIONS))
-    made.write("judge.yaml", "kind: scripted\n")
+    one_project = Project(tmp_path_factory.mktemp("modes"))
+    one_project.write("questions.json", json.dumps(QUESTIONS))
+    one_project.write("judge.yaml", "kind: scripted\n")
     for name, answers in ANSWERS.items():
         rows = [
             {"id": f"q{n}", "answer": text, "contexts": [{"document": "a.pdf", "text": f"Lamp {n} is red."}]}
             for n, text in enumerate(answers)
         ]
-        made.write("answers.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+        one_project.write("answers.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
         arguments = ("import", "answers", "answers.jsonl", "--questions", "questions.json", "--name", name)
-        done = made.fathoms(*arguments)
+        done = one_project.fathoms(*arguments)
         assert done.returncode == 0, done.stderr
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_DATA_HOME", str(made.path / "data"))
-        done = made.fathoms("score", "good", "poor", "--metric", "faithfulness", "--judge", "judge.yaml")
+        patch.setenv("XDG_DATA_HOME", str(one_project.path / "data"))
+        done = one_project.fathoms(
+            "score", "good", "poor", "--metric", "faithfulness", "--judge", "judge.yaml"
+        )
         assert done.returncode == 0, done.stderr
-        yield made
+        yield one_project
 
 
 def command(*arguments: str, by: str = "ann") -> list[str]:
@@ -75,13 +77,15 @@ def folder(project: Project, name: str) -> Path:
 def test_quality_is_graded_question_by_question_and_ranks_the_runs(project: Project) -> None:
     """Nothing of the scores is shown. Correctness ranks the runs in the first question alone; in the others
     it ties them, which counts 0."""
-    asked = review(
+    reviewing = review(
         project, "5\nc\nwrong colour\n1\n3\nx\n3\nq\n", "good", "poor", "--quality", "--sample", "3"
     )
-    assert "factuality, adequacy, coherence, relevancy and fluency" in " ".join(asked.split())
-    assert "score" not in asked
-    assert "4 of 6 answers rated; run the same command again to continue" in asked
-    order = [line.removeprefix("question: ") for line in asked.splitlines() if line.startswith("question: ")]
+    assert "factuality, adequacy, coherence, relevancy and fluency" in " ".join(reviewing.split())
+    assert "score" not in reviewing
+    assert "4 of 6 answers rated; run the same command again to continue" in reviewing
+    order = [
+        line.removeprefix("question: ") for line in reviewing.splitlines() if line.startswith("question: ")
+    ]
     assert order[0] == order[1] != order[2] == order[3] != order[4]  # answers to one question in a row
     assert "6 of 6" in review(project, "2\n4\n", "good", "poor", "--quality", "--sample", "3")
     review(project, "5\n1\n3\n4\n2\n4\n", "good", "poor", "--quality", "--sample", "3", by="ben")
@@ -192,15 +196,17 @@ def test_passages_are_graded_and_citations_are_supported_in_part(project: Projec
     judged = ("--judge", "graded.yaml", "--metric")
     scored = project.fathoms("score", "cited", *judged, "umbrela.precision", "--metric", "citation-support")
     assert scored.returncode == 0, scored.stderr
-    asked = review(
+    reviewing = review(
         project, "4\n3\n0\n1\n", "cited", "--claims", *judged, "umbrela.precision", "--sample", "3"
     )
-    assert "1 it is related only, 0 unrelated: 0-3> " in " ".join(asked.split())
-    assert "claim: " not in asked
-    asked = review(
+    assert "1 it is related only, 0 unrelated: 0-3> " in " ".join(reviewing.split())
+    assert "claim: " not in reviewing
+    reviewing = review(
         project, "1\n2\n3\n", "cited", "--claims", *judged, "citation-support.recall", "--sample", "3"
     )
-    assert "does the source support the claim in full, in part or not: 1 full, 2 partial, 3 none> " in asked
+    assert (
+        "does the source support the claim in full, in part or not: 1 full, 2 partial, 3 none> " in reviewing
+    )
     agreed = project.json("agree", "cited", "--judge", "graded.yaml")
     assert agreed["claims"] is None
     grades, extents = agreed["grades"]
@@ -231,11 +237,11 @@ def test_what_nobody_can_judge_is_explained(project: Project) -> None:
 
 def test_a_damaged_line_names_its_field_and_what_to_do(project: Project) -> None:
     path = folder(project, "poor") / "grades.jsonl"
-    kept = path.read_text() if path.exists() else ""
-    line = kept.count("\n") + 1
-    path.write_text(kept + json.dumps({"run": "x", "question": "q0", "reviewer": "ann", "grade": 9}) + "\n")
+    stored = path.read_text() if path.exists() else ""
+    line = stored.count("\n") + 1
+    path.write_text(stored + json.dumps({"run": "x", "question": "q0", "reviewer": "ann", "grade": 9}) + "\n")
     damaged = project.fathoms("review", "poor", "--quality")
-    path.write_text(kept)
+    path.write_text(stored)
     assert damaged.returncode == 1
     assert f"grades.jsonl:{line}: not a grade: seed: Field required; remove" in damaged.stderr
 

@@ -42,8 +42,10 @@ def test_grades_of_whole_answers_are_left_out_of_the_agreement_about_claims() ->
         *(said("ann", "Lamp 1 is red.", "supported"), said("ben", "Lamp 1 is red.", "supported")),
         *(said("ann", "red", "9", "grade"), said("ben", "red", "2", "grade")),
     ]
-    asked = Judgement(claim="Lamp 1 is red.", premise="")
-    found = claims_json(labels, {"r": {asked: Verdict(claim=asked.claim, premise="", label="unsupported")}})
+    judgement = Judgement(claim="Lamp 1 is red.", premise="")
+    found = claims_json(
+        labels, {"r": {judgement: Verdict(claim=judgement.claim, premise="", label="unsupported")}}
+    )
     assert found
     assert [(pair["n"], pair["same"]) for pair in found["pairs"]] == [(1, 1.0)]
     assert (found["claims"], found["n"]) == (1, 1)
@@ -75,10 +77,10 @@ def test_grades_of_passages_agree_as_worked_by_hand() -> None:
 def test_the_labels_are_those_of_the_judge_even_if_no_verdict_shows_them() -> None:
     question = Question(id="q", text="Which colour has it?", category="A", reference="It is red.")
     record = Record(question=question, answer=Reply(text="It is blue."), hits=None)
-    held = Judged()
-    held.claims["It is blue.", question.text] = (Claim(text="It is blue."),)
+    one_judged = Judged()
+    one_judged.claims["It is blue.", question.text] = (Claim(text="It is blue."),)
     judge = ScriptedJudge(labels="three-way")
-    (item,) = claim_items("r", lambda: [record], Precision(), judge, held, {("q", 0): None}, ())
+    (item,) = claim_items("r", lambda: [record], Precision(), judge, one_judged, {("q", 0): None}, ())
     assert list(item.words.values()) == ["entailment", "neutral", "contradiction"]
 
 
@@ -86,22 +88,22 @@ def test_a_picture_is_read_once_and_again_when_it_has_changed(tmp_path: Path) ->
     path = tmp_path / "page.png"
     path.write_bytes(b"one")
     seen = path.stat()
-    asked = Judgement(claim="It is red.", premise="", image=path)
-    first = judged(asked)
+    judgement = Judgement(claim="It is red.", premise="", image=path)
+    first = judged(judgement)
     path.write_bytes(b"two")
     os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns + 10**9))  # not within one tick of the clock
-    assert judged(asked) != first
+    assert judged(judgement) != first
     path.write_bytes(b"six")
     os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))  # as if it had not changed: it is not read
-    assert judged(asked) == first
+    assert judged(judgement) == first
     path.unlink()
     missing = r"page\.png: the picture .* \(No such file .*\): put it back"
     with pytest.raises(DataError, match=missing):
-        judged(asked)
-    made = new_run(tmp_path / "runs", "r", "0" * 8, {"name": "r", "folder": ".", "data": {}})
-    made.records.append([Record(question=Question(id="q", text="Which colour?", category="A"), hits=None)])
+        judged(judgement)
+    run = new_run(tmp_path / "runs", "r", "0" * 8, {"name": "r", "folder": ".", "data": {}})
+    run.records.append([Record(question=Question(id="q", text="Which colour?", category="A"), hits=None)])
     with pytest.raises(DataError, match=missing):
-        stored_judgements(made, LLMJudge(model=ScriptedModel()), [Asks(asked)], made.records.all)
+        stored_judgements(run, LLMJudge(model=ScriptedModel()), [Asks(judgement)], run.records.all)
 
 
 class AsksOfAnswers:
@@ -128,22 +130,22 @@ def test_answers_of_which_the_judge_is_unsure_are_likelier_to_be_drawn_and_that_
     """By hand: standard deviations are 1/2 of a claim with p = 1/2, sqrt(.05 * .95) of one with p = 0, as
     nobody is surer than 95 %, 1/2 of one without a verdict, and sqrt(2 / 4) / 2 of two with p = 1/2. Then
     sizes are .3 + .7 of each over their mean."""
-    asked, records = AsksOfAnswers(), records_of("a", "b", "c", "d|e")
+    wanted, records = AsksOfAnswers(), records_of("a", "b", "c", "d|e")
     p = {"a": 0.5, "b": 0.0, "d": 0.5, "e": 0.5}
-    kept = Judged(
+    one_judged = Judged(
         verdicts={
             Judgement(claim=claim): Verdict(claim=claim, premise="", label="supported", p=value)
             for claim, value in p.items()
         }
     )
-    found = candidates("r", lambda: records, asked, kept, 0)
+    found = candidates("r", lambda: records, wanted, one_judged, 0)
     spreads = [1 / 2, math.sqrt(0.05 * 0.95), 1 / 2, math.sqrt(2 / 4) / 2]
     assert [found[f"q{n}"].uncertainty for n in range(4)] == pytest.approx(spreads)
     sizes = drawn_sizes(tmp_path, "r", "m", 0, found, ())
     assert [sizes[f"q{n}"] for n in range(4)] == pytest.approx(
         [0.3 + 0.7 * one / (sum(spreads) / 4) for one in spreads], abs=1e-6
     )
-    later = candidates("r", lambda: [*records, *records_of(*"vwxyz")[4:]], asked, Judged(), 0)
+    later = candidates("r", lambda: [*records, *records_of(*"vwxyz")[4:]], wanted, Judged(), 0)
     assert drawn_sizes(tmp_path, "r", "m", 0, later, ()) == sizes
     everybody = draw(later, sizes, 9)
     assert {question for question, _ in everybody} == {"q0", "q1", "q2", "q3"}  # q4 came later

@@ -96,14 +96,14 @@ def test_ratings_are_there_at_once_and_not_asked_again(tmp_path: Path) -> None:
 
 
 def test_back_shows_what_was_said_and_the_new_word_counts(tmp_path: Path) -> None:
-    asked = session(tmp_path)
-    assert not asked.back()
-    asked.rate(5, 4, "good")
-    assert asked.back()
-    assert asked.before is not None
-    assert (asked.before.score_rating, asked.before.comment) == (5, "good")
-    asked.rate(1, 1)
-    assert (asked.position, asked.rated) == (1, 1)
+    review_session = session(tmp_path)
+    assert not review_session.back()
+    review_session.rate(5, 4, "good")
+    assert review_session.back()
+    assert review_session.before is not None
+    assert (review_session.before.score_rating, review_session.before.comment) == (5, "good")
+    review_session.rate(1, 1)
+    assert (review_session.position, review_session.rated) == (1, 1)
     again = session(tmp_path)
     assert again.back()
     assert again.before is not None
@@ -111,20 +111,20 @@ def test_back_shows_what_was_said_and_the_new_word_counts(tmp_path: Path) -> Non
 
 
 def test_skipped_items_are_asked_by_the_next_session(tmp_path: Path) -> None:
-    asked = session(tmp_path)
-    asked.skip()
-    asked.rate(3, 3)
-    assert asked.skipped == {0}
+    review_session = session(tmp_path)
+    review_session.skip()
+    review_session.rate(3, 3)
+    assert review_session.skipped == {0}
     assert session(tmp_path).position == 0
-    while asked.back():
+    while review_session.back():
         pass
-    asked.rate(2, 2)
-    assert (asked.skipped, asked.position, asked.rated) == (set(), 2, 2)
+    review_session.rate(2, 2)
+    assert (review_session.skipped, review_session.position, review_session.rated) == (set(), 2, 2)
 
 
 def test_a_score_that_changed_is_asked_about_again(tmp_path: Path) -> None:
-    asked = session(tmp_path)
-    while asked.current:
-        asked.rate(5, 5)
+    review_session = session(tmp_path)
+    while review_session.current:
+        review_session.rate(5, 5)
     assert session(tmp_path).rated == 4
     assert session(tmp_path, abstained=True).rated == 0

@@ -23,22 +23,22 @@ QUESTION = Question(
 )
 
 
-def ask(made: Service, tmp_path: Path, question: Question = QUESTION, **options: Any) -> Record:
-    pipeline = Http(url=f"{made.address}/ask", **options)
+def ask(one_service: Service, tmp_path: Path, question: Question = QUESTION, **options: Any) -> Record:
+    pipeline = Http(url=f"{one_service.address}/ask", **options)
     connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
     once = Caller(ProviderCalls(ExecutionSettings(max_attempts=1)))
     return asyncio.run(connected.answer(question, (), timeout=20, caller=once))
 
 
 def record_of(act: Act, tmp_path: Path, **options: Any) -> Record:
-    with service(act) as made:
-        return ask(made, tmp_path, **options)
+    with service(act) as server:
+        return ask(server, tmp_path, **options)
 
 
 def test_the_simplest_service(tmp_path: Path) -> None:
-    with service(sends(answer({"answer": "41.5 m", "model": "m-1"}))) as made:
-        record = ask(made, tmp_path)
-    ((head, sent),) = made.requests
+    with service(sends(answer({"answer": "41.5 m", "model": "m-1"}))) as server:
+        record = ask(server, tmp_path)
+    ((head, sent),) = server.requests
     assert head.startswith("POST /ask HTTP/1.1\r\n")
     assert sent == {"question": "How tall {id}?"}
     assert record.answer is not None
@@ -90,9 +90,9 @@ def test_what_is_put_into_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "who": "${TENANT} {unknown}",
         "n": 3,
     }
-    with service(sends(answer({"answer": ""}))) as made:
-        ask(made, tmp_path, request=request)
-    assert made.requests[0][1] == {
+    with service(sends(answer({"answer": ""}))) as server:
+        ask(server, tmp_path, request=request)
+    assert server.requests[0][1] == {
         "q": "Q: How tall {id}?",
         "files": ["a.pdf", "b.pdf"],
         "text": "of a.pdf, b.pdf",
@@ -100,16 +100,16 @@ def test_what_is_put_into_a_request(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "who": "{question} {unknown}",
         "n": 3,
     }
-    assert "gold" not in str(made.requests)
+    assert "gold" not in str(server.requests)
 
 
 def test_get_sends_a_query(tmp_path: Path) -> None:
-    with service(sends(answer({"answer": "x"}))) as made:
-        ask(made, tmp_path, method="GET", request={"q": "{question}", "files": "{files}"})
-    assert made.requests[0][0].startswith("GET /ask?q=How+tall+%7Bid%7D%3F&files=a.pdf&files=b.pdf HTTP")
+    with service(sends(answer({"answer": "x"}))) as server:
+        ask(server, tmp_path, method="GET", request={"q": "{question}", "files": "{files}"})
+    assert server.requests[0][0].startswith("GET /ask?q=How+tall+%7Bid%7D%3F&files=a.pdf&files=b.pdf HTTP")
 
 
-TOLD = {
+FIELDS = {
     "data": {
         "reply": "41.5 m",
         "sources": [
@@ -135,7 +135,7 @@ MAPPING = {
 
 
 def test_a_mapping(tmp_path: Path) -> None:
-    record = record_of(sends(answer(TOLD)), tmp_path, response=MAPPING, first_page=0)
+    record = record_of(sends(answer(FIELDS)), tmp_path, response=MAPPING, first_page=0)
     assert record.error is None
     assert record.hits is not None
     assert [(hit.chunk.text, hit.chunk.document, hit.chunk.pages, hit.score) for hit in record.hits] == [
@@ -347,22 +347,22 @@ def test_what_goes_wrong_is_the_failure_of_the_question(tmp_path: Path, name: st
 
 
 def test_a_service_that_is_down_is_named(tmp_path: Path) -> None:
-    record = ask(made := Service(f"http://127.0.0.1:{free_port()}"), tmp_path)
+    record = ask(result := Service(f"http://127.0.0.1:{free_port()}"), tmp_path)
     assert record.error is not None
     assert "no service is there" in record.error.message
     with pytest.raises(ServerError, match=r"no service at 127\.0\.0\.1:"):
-        Http(url=made.address).check()
+        Http(url=result.address).check()
     with pytest.raises(ServerError, match="refused"):
-        Http(url=made.address, health=f"{made.address}/health").check()
+        Http(url=result.address, health=f"{result.address}/health").check()
 
 
 def test_the_check_looks_at_health(tmp_path: Path) -> None:
-    with service(sends(answer("", "503 Busy"))) as made:
-        Http(url=made.address).check()
+    with service(sends(answer("", "503 Busy"))) as server:
+        Http(url=server.address).check()
         with pytest.raises(ServerError, match="status 503"):
-            Http(url=made.address, health=f"{made.address}/health").check()
-    with service(sends(answer("", "401 Who"))) as made:
-        Http(url=made.address, health=made.address).check()
+            Http(url=server.address, health=f"{server.address}/health").check()
+    with service(sends(answer("", "401 Who"))) as server:
+        Http(url=server.address, health=server.address).check()
 
 
 def data(*events: str) -> list[str]:
@@ -441,16 +441,16 @@ def test_a_chat_stream_needs_its_reason_to_stop(tmp_path: Path) -> None:
 
 def test_the_preset_takes_what_is_laid_over_it(tmp_path: Path) -> None:
     body = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "sources": ["s"]}
-    with service(sends(answer(body))) as made:
+    with service(sends(answer(body))) as server:
         record = ask(
-            made,
+            server,
             tmp_path,
             preset="openai-chat",
             model="m-1",
             request={"temperature": 0},
             response={"contexts": "$.sources"},
         )
-    assert made.requests[0][1] == {
+    assert server.requests[0][1] == {
         "model": "m-1",
         "messages": [{"role": "user", "content": "How tall {id}?"}],
         "stream": False,
@@ -470,9 +470,9 @@ def test_a_key_is_sent_and_never_told(tmp_path: Path, monkeypatch: pytest.Monkey
         sends(answer({"answer": f"your key is {KEY}", "contexts": [KEY]})),
         sends(answer({"error": KEY})),
     ):
-        with service(act) as made:
-            record = ask(made, tmp_path, headers=headers)
-        assert f"Authorization: Bearer {KEY}" in made.requests[0][0]
+        with service(act) as server:
+            record = ask(server, tmp_path, headers=headers)
+        assert f"Authorization: Bearer {KEY}" in server.requests[0][0]
         assert KEY not in record.model_dump_json()
         assert "***" in record.model_dump_json()
 
@@ -483,8 +483,8 @@ def test_only_secrets_are_masked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("SHORT", "tower")
     monkeypatch.setenv("TOKEN", KEY)
     request = {"q": "{question}", "tenant": "${TENANT}", "password": "${NUMBER}", "key": "${SHORT}"}
-    told = {"answer": f"the berlin tower, {KEY}", "usage": {"prompt_tokens": 12345678}}
-    record = record_of(sends(answer(told)), tmp_path, request={**request, "auth": {"token": "${TOKEN}"}})
+    fields = {"answer": f"the berlin tower, {KEY}", "usage": {"prompt_tokens": 12345678}}
+    record = record_of(sends(answer(fields)), tmp_path, request={**request, "auth": {"token": "${TOKEN}"}})
     assert record.error is None
     assert record.answer is not None
     assert record.answer.text == "the berlin tower, ***"
@@ -522,11 +522,11 @@ def test_a_key_in_two_pieces_is_hidden(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_get_keeps_the_query_of_the_address(tmp_path: Path) -> None:
-    with service(sends(answer({"answer": "x"}))) as made:
-        pipeline = Http(url=f"{made.address}/ask?index=a&q=b", method="GET", request={"q": "{question}"})
+    with service(sends(answer({"answer": "x"}))) as server:
+        pipeline = Http(url=f"{server.address}/ask?index=a&q=b", method="GET", request={"q": "{question}"})
         connected = pipeline.prepare({}, Cache(tmp_path / "cache"))
         asyncio.run(connected.answer(QUESTION, (), timeout=20))
-    assert made.requests[0][0].startswith("GET /ask?index=a&q=How+tall+%7Bid%7D%3F HTTP")
+    assert server.requests[0][0].startswith("GET /ask?index=a&q=How+tall+%7Bid%7D%3F HTTP")
 
 
 @pytest.mark.parametrize("url", ["http://a..b/answer", f"http://{'a' * 70}.com/x", "http://${HOST}/x"])
@@ -538,12 +538,12 @@ def test_addresses_that_cannot_be(url: str) -> None:
 
 
 def test_a_part_can_be_switched_off(tmp_path: Path) -> None:
-    told = {"answer": "x", "citations": [1, 2], "model": {"name": "m"}, "error": "none"}
-    refused = record_of(sends(answer({**told, "error": None})), tmp_path)
+    fields = {"answer": "x", "citations": [1, 2], "model": {"name": "m"}, "error": "none"}
+    refused = record_of(sends(answer({**fields, "error": None})), tmp_path)
     assert refused.error is not None
     assert "'response: {citations: null}' leaves it out" in refused.error.message
     off = {"citations": None, "model": None, "error": None, "contexts": {"score": None}, "usage": None}
-    record = record_of(sends(answer(told)), tmp_path, response=off)
+    record = record_of(sends(answer(fields)), tmp_path, response=off)
     assert record.answer is not None
     assert (record.answer.text, record.citations, record.answer.model) == ("x", None, None)
     chat = Http(url="http://127.0.0.1:9/x", preset="openai-chat", model="m", response={"refusal": None})
@@ -577,12 +577,12 @@ def test_the_fingerprint_is_of_the_mapping_and_not_of_keys(
 
     one = state()
     assert state(headers={"X-Tenant": "b"}, timeout=3, max_concurrency=1) == one
-    asked = {"q": "{question}", "tenant": "${TENANT}", "api_key": "${SERVICE_KEY}"}
+    fields = {"q": "{question}", "tenant": "${TENANT}", "api_key": "${SERVICE_KEY}"}
     states = []
     for tenant, key in (("one", "k-1"), ("one", "k-2"), ("two", "k-1")):
         monkeypatch.setenv("TENANT", tenant)
         monkeypatch.setenv("SERVICE_KEY", key)
-        states.append(state(request=asked))
+        states.append(state(request=fields))
     assert states[0] == states[1] != states[2]
     assert state(response={"answer": "$.text"}) != one
     assert state(url="http://127.0.0.1:9/y") != one

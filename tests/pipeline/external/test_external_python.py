@@ -209,15 +209,15 @@ def test_one_that_hangs_holds_up_nothing(tmp_path: Path, write: Write, text: str
 def test_a_coroutine_that_comes_when_nobody_waits_any_more_is_closed(late: bool) -> None:
     """The call is cancelled before its function returns, or when the loop has not seen yet that it has."""
     calls._loop.cache_clear()  # another test may have made the shared one hang
-    made: list[Any] = []
+    result: list[Any] = []
     go_on = threading.Event()
 
     async def never_started() -> None: ...
 
     def answer() -> Any:
         go_on.wait(20)
-        made.append(never_started())
-        return made[0]
+        result.append(never_started())
+        return result[0]
 
     async def main() -> None:
         call = asyncio.create_task(calls.Functions().acall(answer))
@@ -232,7 +232,7 @@ def test_a_coroutine_that_comes_when_nobody_waits_any_more_is_closed(late: bool)
     asyncio.run(main())
     go_on.set()
     for _ in range(2000):
-        if made and inspect.getcoroutinestate(made[0]) == inspect.CORO_CLOSED:
+        if result and inspect.getcoroutinestate(result[0]) == inspect.CORO_CLOSED:
             return
         time.sleep(0.01)
     pytest.fail("it is open")
@@ -412,10 +412,10 @@ def answer(question):
 
     asyncio.run(ours())
     assert sys.stdout is stdout
-    told = capsys.readouterr()
-    assert told.out == "ours\nours\n"
-    assert told.err.count("while asked\n") == told.err.count("in a thread of its own\n") == 2
-    assert "while imported\n" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == "ours\nours\n"
+    assert printed.err.count("while asked\n") == printed.err.count("in a thread of its own\n") == 2
+    assert "while imported\n" in printed.err
 
 
 def test_one_thread_asks_one_after_another(tmp_path: Path, write: Write) -> None:

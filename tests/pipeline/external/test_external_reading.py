@@ -76,13 +76,13 @@ def test_the_pieces_of_a_stream_count_together() -> None:
 
 
 def test_the_paths_of_a_preset_are_not_expected() -> None:
-    made = Http(
+    http = Http(
         url="http://127.0.0.1:9/",
         preset="openai-chat",
         model="m",
         response={"contexts": "$.sources", "usage": {"prompt_tokens": "$.in"}},
     )
-    assert set(made.named_paths) == {
+    assert set(http.named_paths) == {
         ("response", "answer"),
         ("response", "contexts", "each"),
         ("response", "usage", "prompt_tokens"),
@@ -132,8 +132,8 @@ def test_a_name_finds_itself_and_any_path_at_most_one(names: list[str], path: st
 
 
 def record_of(reply: dict[str, Any], tmp_path: Path, names: list[str]) -> Record:
-    with service(sends(answer(reply))) as made:
-        pipeline = Http(url=f"{made.address}/ask")
+    with service(sends(answer(reply))) as server:
+        pipeline = Http(url=f"{server.address}/ask")
         documents = {name: tmp_path / name for name in names}
         connected = pipeline.prepare(documents, Cache(tmp_path / "cache"))
         return asyncio.run(connected.answer(QUESTION, (), timeout=20))

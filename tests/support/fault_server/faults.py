@@ -88,9 +88,9 @@ def rule(text: str) -> Rule:
         raise UsageError(f"'{text}' is no rule: want FAULT[=VALUE][@WHERE][*TIMES], FAULT one of {_names()}")
     value, _ = FAULTS[found["fault"]]
     times = None if found["times"] is None else int(found["times"])
-    made = Rule(found["fault"], float(found["value"]) if found["value"] else value, times=times)
+    one_rule = Rule(found["fault"], float(found["value"]) if found["value"] else value, times=times)
     where = found["where"] or ""
-    return Rule(**{**vars(made), **_place(where)})
+    return Rule(**{**vars(one_rule), **_place(where)})
 
 
 def _names() -> str:
@@ -108,13 +108,13 @@ def _place(where: str) -> dict[str, object]:
     return {"word": where}
 
 
-def respond(asked: Request, text: str, played: Rule | None) -> Response:
+def respond(request: Request, text: str, played: Rule | None) -> Response:
     """The answer `text`, or what a rule puts in its place."""
     if played is None or played.fault in CONNECTION:
-        return say(asked, Saying(text))
+        return say(request, Saying(text))
     if played.fault in _SAYINGS:
-        return say(asked, _SAYINGS[played.fault](text, played.value))
-    return _RESPONSES[played.fault](asked, text, played.value)
+        return say(request, _SAYINGS[played.fault](text, played.value))
+    return _RESPONSES[played.fault](request, text, played.value)
 
 
 def _long(text: str, size: int) -> str:
@@ -133,43 +133,43 @@ _SAYINGS: dict[str, Callable[[str, float | None], Saying]] = {
 }
 
 
-def _status(asked: Request, text: str, value: float | None) -> Response:
+def _status(request: Request, text: str, value: float | None) -> Response:
     return _refusal(int(value or 500), "it does not work today")
 
 
-def _too_many(asked: Request, text: str, value: float | None) -> Response:
+def _too_many(request: Request, text: str, value: float | None) -> Response:
     headers = {} if value is None else {"Retry-After": f"{value:g}"}
     return _refusal(429, "too many requests", headers)
 
 
-def _too_many_ms(asked: Request, text: str, value: float | None) -> Response:
+def _too_many_ms(request: Request, text: str, value: float | None) -> Response:
     return _refusal(429, "too many requests", {"retry-after-ms": f"{value:g}"})
 
 
-def _echo(asked: Request, text: str, value: float | None) -> Response:
-    sent = f"refused was: {asked.head} {encoded(asked.body).decode()}"
+def _echo(request: Request, text: str, value: float | None) -> Response:
+    sent = f"refused was: {request.head} {encoded(request.body).decode()}"
     return Response((sent.encode(),), "text/plain", int(value or 401))
 
 
-def _error(asked: Request, text: str, value: float | None) -> Response:
-    told = encoded({"error": {"message": "the model ran out of memory", "code": 500}})
-    if not asked.streams:
-        return Response((told,))
-    first, *_ = say(asked, Saying(text)).parts
-    end = told + b"\n" if first.startswith(b"{") else stream([told]).parts[0]
-    return Response((first, end), say(asked, Saying(text)).content_type, chunked=True)
+def _error(request: Request, text: str, value: float | None) -> Response:
+    reported = encoded({"error": {"message": "the model ran out of memory", "code": 500}})
+    if not request.streams:
+        return Response((reported,))
+    first, *_ = say(request, Saying(text)).parts
+    end = reported + b"\n" if first.startswith(b"{") else stream([reported]).parts[0]
+    return Response((first, end), say(request, Saying(text)).content_type, chunked=True)
 
 
-def _truncated(asked: Request, text: str, value: float | None) -> Response:
-    whole = say(asked, Saying(text))
+def _truncated(request: Request, text: str, value: float | None) -> Response:
+    whole = say(request, Saying(text))
     body = b"".join(whole.parts)
     return Response((body[: len(body) // 2],), whole.content_type, chunked=whole.chunked)
 
 
 def _refusal(status: int, message: str, headers: dict[str, str] | None = None) -> Response:
     """An error in OpenAI's words."""
-    told = encoded({"error": {"message": message, "type": "scripted", "code": status}})
-    return Response((told,), status=status, headers=headers or {})
+    reported = encoded({"error": {"message": message, "type": "scripted", "code": status}})
+    return Response((reported,), status=status, headers=headers or {})
 
 
 _RESPONSES: dict[str, Callable[[Request, str, float | None], Response]] = {

@@ -126,8 +126,8 @@ class ScriptedServer:
         self._tasks.add(task)
         self._connections.add(writer)
         try:
-            while (asked := await _read(reader)) is not None:
-                await self._answer(asked, _Connection(reader, writer))
+            while (wanted := await _read(reader)) is not None:
+                await self._answer(wanted, _Connection(reader, writer))
         except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError):
             pass  # whoever asked went away, or speaks neither HTTP nor one of the APIs
         finally:
@@ -135,19 +135,19 @@ class ScriptedServer:
             self._connections.discard(writer)
             writer.close()
 
-    async def _answer(self, asked: Request, to: _Connection) -> None:
+    async def _answer(self, request: Request, to: _Connection) -> None:
         """One request."""
-        if asked.path not in (OPENAI, OLLAMA):
-            await _send(to, self._besides(asked.path))
+        if request.path not in (OPENAI, OLLAMA):
+            await _send(to, self._besides(request.path))
             return
-        question = asked.question
+        question = request.question
         self.requests += 1
         played = self._rule(question)
         self.asked[question] += 1
         if self.latency:
             await asyncio.sleep(self.latency)
         text = next((text for word, text in self.answers.items() if word in question), self.default)
-        response = respond(asked, text, played)
+        response = respond(request, text, played)
         if played is not None and played.fault == "restart":
             await self._restart(played.value or 0)
         elif played is not None and played.fault in _PLAYS:

@@ -81,15 +81,15 @@ def _text(message: dict[str, Any]) -> str:
     return str(content)
 
 
-def say(asked: Request, saying: Saying) -> Response:
+def say(request: Request, saying: Saying) -> Response:
     """An answer of the API that was asked."""
-    if asked.path == OLLAMA:
-        lines = [encoded(line) + b"\n" for line in _ollama(asked, saying)]
-        kind = "application/x-ndjson" if asked.streams else "application/json"
-        return Response(tuple(lines), kind, chunked=asked.streams)
-    if not asked.streams:
-        return Response((encoded(_completion(asked, saying)),))
-    return stream([encoded(chunk) for chunk in _chunks(asked, saying)] + [b"[DONE]"])
+    if request.path == OLLAMA:
+        lines = [encoded(line) + b"\n" for line in _ollama(request, saying)]
+        kind = "application/x-ndjson" if request.streams else "application/json"
+        return Response(tuple(lines), kind, chunked=request.streams)
+    if not request.streams:
+        return Response((encoded(_completion(request, saying)),))
+    return stream([encoded(chunk) for chunk in _chunks(request, saying)] + [b"[DONE]"])
 
 
 def stream(events: list[bytes]) -> Response:
@@ -114,15 +114,15 @@ def listing(path: str) -> dict[str, Any] | None:
     return known.get(path)
 
 
-def _usage(asked: Request, saying: Saying) -> Any:
+def _usage(request: Request, saying: Saying) -> Any:
     """Tokens as OpenAI counts them, or what stands for them."""
-    read, count = asked.tokens, saying.tokens
+    read, count = request.tokens, saying.tokens
     if not isinstance(count, int):
         return count
     return {"prompt_tokens": read, "completion_tokens": count, "total_tokens": read + count}
 
 
-def _completion(asked: Request, saying: Saying) -> dict[str, Any]:
+def _completion(request: Request, saying: Saying) -> dict[str, Any]:
     """OpenAI's answer in one piece."""
     choice = {
         "index": 0,
@@ -135,11 +135,11 @@ def _completion(asked: Request, saying: Saying) -> dict[str, Any]:
         "created": 1,
         "model": MODEL,
         "choices": [choice] if saying.choices else [],
-        "usage": _usage(asked, saying),
+        "usage": _usage(request, saying),
     }
 
 
-def _chunks(asked: Request, saying: Saying) -> Iterator[dict[str, Any]]:
+def _chunks(request: Request, saying: Saying) -> Iterator[dict[str, Any]]:
     """OpenAI's answer in pieces."""
     common = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": MODEL}
     deltas = [{"role": "assistant", "content": ""}, *({"content": half} for half in _halves(saying.content))]
@@ -147,15 +147,15 @@ def _chunks(asked: Request, saying: Saying) -> Iterator[dict[str, Any]]:
         yield {**common, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     ending = [{"index": 0, "delta": {}, "finish_reason": "stop"}] if saying.choices else []
     yield {**common, "choices": ending}
-    if (asked.body.get("stream_options") or {}).get("include_usage"):
-        yield {**common, "choices": [], "usage": _usage(asked, saying)}
+    if (request.body.get("stream_options") or {}).get("include_usage"):
+        yield {**common, "choices": [], "usage": _usage(request, saying)}
 
 
-def _ollama(asked: Request, saying: Saying) -> Iterator[dict[str, Any]]:
+def _ollama(request: Request, saying: Saying) -> Iterator[dict[str, Any]]:
     """Ollama's answer, in pieces or in one."""
     common = {"model": MODEL, "created_at": _STAMP}
-    counts = {"prompt_eval_count": asked.tokens, "eval_count": saying.tokens, "total_duration": 1}
-    *before, last = [*_halves(saying.content), ""] if asked.streams else [saying.content]
+    counts = {"prompt_eval_count": request.tokens, "eval_count": saying.tokens, "total_duration": 1}
+    *before, last = [*_halves(saying.content), ""] if request.streams else [saying.content]
     for content in before if saying.choices else []:
         yield {**common, "message": {"role": "assistant", "content": content}, "done": False}
     message = {"message": {"role": "assistant", "content": last}} if saying.choices else {}
