@@ -270,8 +270,8 @@ def failures(run: Run, profile: str) -> list[RenderableType]:
 def change_line(run: Run, previous: Run, profile: str) -> Text:
     """Describe the change since an earlier run in one sentence."""
     found = change(run, previous, profile)
-    made = creation_time(found.previous)
-    start = f"Change since {plain(found.previous if made == '-' else f'{previous.name} of {made}')}: "
+    time = creation_time(found.previous)
+    start = f"Change since {plain(found.previous if time == '-' else f'{previous.name} of {time}')}: "
     if found.obstacle:
         return Text(f"{start}not comparable, {found.obstacle}")
     deltas = (found.correctness, found.hallucination)

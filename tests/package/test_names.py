@@ -46,7 +46,7 @@ LEFT = {
     "tests/retrieve/test_retrieve_degrade.py": {"made"},
     "tests/retrieve/test_retrieve_distractors.py": {"asked", "made"},
 }
-"""Variables of tests and benchmarks that were not renamed with the others; a module whose names are clear goes."""
+"""Variables of tests and benchmarks that are still to be renamed, by their module."""
 
 WORD = re.compile("[A-Z]?[a-z]+")
 
