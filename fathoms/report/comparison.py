@@ -61,7 +61,9 @@ def better(test: Tested, first: str, other: str) -> Phrases:
         if test.p_holm < ALPHA:
             return Phrases(counts, indent="  ")
         return Phrases(f"{counts};", "too few questions to show a difference", indent="  ")
-    return Phrases(f"{counts};", f"can show differences of {figure(test.detectable)} or more", indent="  ")
+    return Phrases(
+        f"{counts};", f"only a difference of {figure(test.detectable)} or more can be shown", indent="  "
+    )
 
 
 def few(names: Sequence[str]) -> str:

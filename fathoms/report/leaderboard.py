@@ -230,7 +230,7 @@ def interval_note(run: Run, profile: str) -> str | None:
         wide = bracket(found.clustered.pair).strip()
         parts.append(f"overall correctness with other documents too: {wide}, {groups} groups")
     elif found.not_clustered:
-        parts.append(f"says nothing about other documents ({found.not_clustered})")
+        parts.append(f"not for other documents ({found.not_clustered})")
     elif groups is not None:  # a run that was scored before the reason was stored
         parts.append(f"{groups} group{'s' * (groups != 1)} of documents, not clustered")
     return "; ".join(parts)

@@ -329,7 +329,7 @@ def _changes(before: Run, after: Run, *, questions: bool) -> Iterator[tuple[str,
     if before.summary.model != after.summary.model:
         yield "model", f"{_brief(before.summary.model)} to {_brief(after.summary.model)}"
     if old.served != new.served:
-        yield "server", "it says something else of itself"
+        yield "server", "it reports something else about itself"
     first, second = (", ".join(run.summary.service.versions) for run in (before, after))
     if first != second:
         yield "service", f"{_brief(first)} to {_brief(second)}"
@@ -339,7 +339,7 @@ def _changes(before: Run, after: Run, *, questions: bool) -> Iterator[tuple[str,
     stages = old.fingerprints, new.fingerprints
     names = [name for name in {**stages[0], **stages[1]} if stages[0].get(name) != stages[1].get(name)]
     if names:
-        yield "settings", f"of {', '.join(names)}"
+        yield "settings", ", ".join(names)
     if before.summary.profile != after.summary.profile:
         yield "profile", f"{before.summary.profile} to {after.summary.profile}"
 

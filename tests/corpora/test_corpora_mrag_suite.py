@@ -299,7 +299,7 @@ def test_a_slide_of_visrag_is_known_by_its_query_number_and_an_unknown_option_is
         (None, "Hers."),
     ]
     assert [text.partition("parquet:")[2] for text in file.warnings] == [
-        "2: questions without an answer, or with one that is none of the options: 1 (line 2)"
+        "2: questions without a gold answer, or with one that is none of the options: 1 (line 2)"
     ]
 
 

@@ -340,8 +340,8 @@ def test_few_questions(tmp_path: Path) -> None:
     assert checked(tmp_path, *rows, ignore=[]).findings == ()
     (finding,) = checked(tmp_path, *rows[:10], ignore=[]).findings
     assert finding.message == (  # Blaker: .2224 to .7776 for 5 of 10
-        "'Uncategorised' has 10 answerable questions: the 95 % interval of its mean can be 56 points wide,"
-        " with 15 at most 50"
+        "'Uncategorised' has 10 answerable questions: the 95 % interval of its mean can be 56 points wide;"
+        " with 15 questions, at most 50"
     )
 
 
