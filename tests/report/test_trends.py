@@ -43,8 +43,8 @@ def test_each_night_has_its_figure_and_what_changed_before_it(tmp_path: Path) ->
             "documents": "1 of 1 are the same, now 2",
             "model": "a-model to small-2",
         },
-        {"documents": "1 of 2 are the same, now 1", "settings": "of retrieve"},
-        {"settings": "of retrieve", "fathoms": "0.1.0 to 0.2.0"},
+        {"documents": "1 of 2 are the same, now 1", "settings": "retrieve"},
+        {"settings": "retrieve", "fathoms": "0.1.0 to 0.2.0"},
         {"fathoms": "0.2.0 to 0.1.0", "service": "none to v7"},
     ]
     lower = trend("night", runs, "hallucination", {})
