@@ -10,7 +10,7 @@ TEXTS = ("overview", "index")
 _OPEN = """async () => {
     const start = performance.now();
     location.hash = 'view=question&id=q0000';
-    while (!document.querySelector('article.run')) await new Promise((done) => requestAnimationFrame(done));
+    while (!document.querySelector('h2.question')) await new Promise((done) => requestAnimationFrame(done));
     return performance.now() - start;
 }"""
 
