@@ -8,24 +8,41 @@ test sets, which have the layout of version 2.
 A document is what `doc_id` names, in the order of its rows or by `page_number_in_doc`, which counts from 0;
 a page without a `doc_id` is a document of one page. Boxes of version 3 are in pixels of page images with 200
 dots an inch (1700 x 2200 for US letter), so a pixel is 72/200 of a point.
+
+A query is one of VisRAG (Yu et al. 2024) by its id: that of its page with a number behind it
+(`6519.png-1`), or for slides, the ids of its pages with `query_number` behind them. The forms of its answer,
+and the five per cent by which a number may be off, are those of the authors' script
+(scripts/generate/generate.py of OpenBMB/VisRAG).
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from fathoms.corpora.released import NEITHER, NO_PAGE, Notes, document_name, metadata_of, text_of
+from fathoms.corpora.released import (
+    NEITHER,
+    NO_PAGE,
+    Notes,
+    document_name,
+    metadata_of,
+    short_gold,
+    text_of,
+)
 from fathoms.corpora.rows import Placed
 from fathoms.corpora.tables import columns_of, rows_of
-from fathoms.corpora.visrag import gold_of, is_visrag
 from fathoms.errors import DataError
 
 DPI = 200.0
 """Dots an inch of the page images."""
+_TOLERANCE = "5%"
+"""How far a number of VisRAG may be off."""
+_LETTERED = re.compile(r"\s*([A-Z])[).:]\s*(.+)", re.DOTALL)
+_NAMED = re.compile(r"\s*([A-Za-z])(?:[).:\s].*)?", re.DOTALL)
 _TABLES = ("corpus", "queries", "qrels")
 _DESCRIBING = ("language", "query_types", "query_format", "content_type", "source", "doc_type", "source_type")
 
@@ -116,7 +133,7 @@ def _beir(path: Path, tables: dict[str, list[Path]], notes: Notes) -> Iterator[P
                 notes.add("rows left out, because the id or the text of the query has the wrong type", where)
                 continue
             evidence = gold.get(name, [])
-            answer = _answer(row, is_visrag(name, places), where, notes)
+            answer = _answer(row, _is_visrag(name, places), where, notes)
             if not evidence:
                 notes.add(NO_PAGE if answer else NEITHER, where)
                 if not answer:
@@ -140,10 +157,48 @@ def _answer(row: dict[str, Any], visrag: bool, where: str, notes: Notes) -> dict
     if not visrag:
         text = text_of(row, "answer")
         return {} if text is None else {"reference": text}
-    answer = gold_of(row)
+    answer = _visrag_gold(row)
     if not answer:
         notes.add("questions without a gold answer, or with one that is none of the options", where)
     return answer
+
+
+def _is_visrag(query: str, pages: Collection[str]) -> bool:
+    """Whether the id of a query is built as in VisRAG; `pages` are the ids of the corpus."""
+    return "query_number" in query or query.rpartition("-")[0] in pages
+
+
+def _visrag_gold(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the gold answer of a query in the keys of `rows`, empty if there is none.
+
+    Of options, the right one is the one whose letter the answer is or begins with. Any text of a list is
+    accepted.
+    """
+    answer, options = row.get("answer"), row.get("options")
+    if options and isinstance(options, list) and all(isinstance(one, str) for one in options):
+        return _by_option(str(answer or ""), options)
+    if isinstance(answer, int | float) and not isinstance(answer, bool):
+        number = {"number": answer, "tolerance": _TOLERANCE} if answer else {"number": answer}
+        return {"answers": [[number]], "short_answer": str(answer)}
+    if isinstance(answer, list):
+        texts = [one for one in answer if isinstance(one, str) and one.strip()]
+        accepted = [short_gold(one)["answers"][0] for one in texts]
+        return {"answers": accepted, "short_answer": texts[0]} if texts else {}
+    text = text_of(row, "answer")
+    return {} if text is None else short_gold(text)
+
+
+def _by_option(answer: str, options: list[str]) -> dict[str, Any]:
+    """Return the options by their own letters if all have one, or else by their places, and the right one;
+    empty if none is named, or two have the same letter."""
+    lettered = [found for one in options if (found := _LETTERED.fullmatch(one))]
+    if len(lettered) == len(options):
+        named = {found[1]: found[2].strip() for found in lettered}
+    else:
+        named = {chr(ord("A") + number): one.strip() for number, one in enumerate(options)}
+    letter = _NAMED.fullmatch(answer)
+    right = letter[1].upper() if letter else ""
+    return {"options": named, "right": right} if right in named and len(named) == len(options) else {}
 
 
 def corpus_places(paths: list[Path]) -> dict[str, PagePlace]:

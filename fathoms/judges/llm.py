@@ -12,8 +12,7 @@ from fathoms.errors import ConfigError, ModelError
 from fathoms.judges.excerpts import Excerpts
 from fathoms.judges.judge import CUT, LABELS, UNPARSED, Judge, Labels
 from fathoms.judges.prompts import Template, misplaced, own, places, shipped
-from fathoms.judges.quotes import quote_of, quoting_form
-from fathoms.judges.replies import read_json, read_list
+from fathoms.judges.replies import quote_of, quoting_form, read_json, read_list
 from fathoms.judges.rubrics import (
     ABSTENTION_FORM,
     GRADES_FORM,

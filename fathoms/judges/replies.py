@@ -1,16 +1,21 @@
-"""Reading the replies of language models that judge."""
+"""Reading the replies of language models that judge, and checking the words that they quote of a source."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from fathoms.models.sentences import sentences
 from fathoms.runs.grades import QUALITY, grade, written_grades
-from fathoms.types import Judgement
+from fathoms.types import Form, Judgement
 
 _HALF = re.compile("[\ud800-\udfff]")
+_LONGEST = 2_000
+"""The most characters of a quote that are looked for."""
+_AROUND = " \t\n\"'“”„‚‘’«».…"  # noqa: RUF001
+"""What models put around a quote."""
 
 
 def read_json(reply: str) -> Any:
@@ -76,3 +81,26 @@ def _questions(data: Any, wanted: int) -> dict[str, Any] | None:
     if data["noncommittal"]:
         return {"label": "noncommittal", "questions": tuple(texts)}
     return {"label": "committal", "questions": tuple(texts)} if len(texts) == wanted else None
+
+
+def quoting_form(labels: Iterable[str]) -> Form:
+    """Return the form of a reply that quotes first, so that the label follows from the quote."""
+    return Form(
+        json_schema={
+            "type": "object",
+            "properties": {"quote": {"type": "string"}, "label": {"type": "string", "enum": list(labels)}},
+            "required": ["quote", "label"],
+            "additionalProperties": False,
+        }
+    )
+
+
+def quote_of(reply: str, premise: str) -> tuple[str | None, str | None]:
+    """Return the words that a reply quotes as they stand in the premise, and what is wrong with them: words
+    that do not stand there, one after the other, are no quote. White space may differ."""
+    data: Any = read_json(reply)
+    said = data.get("quote") if isinstance(data, dict) else None
+    if not isinstance(said, str) or not (words := said.strip(_AROUND)[:_LONGEST].split()):
+        return None, None
+    found = re.search(r"\s+".join(map(re.escape, words)), premise)
+    return (found[0], None) if found else (None, f"what it quotes is not in the source: {said[:200]!r}")

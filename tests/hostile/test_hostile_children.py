@@ -46,8 +46,7 @@ print(embedding._WORKER.child.pid, flush=True)
 
 LLAMA = """
 import threading
-from fathoms.models.chat.llama_child import ChildServer
-from fathoms.models.chat.llama_server import Settings
+from fathoms.models.chat.llama_server import ChildServer, Settings
 from fathoms.models.weights.weights import locate
 child = ChildServer(Settings(str(locate("smollm2-135m")), projector=None, n_ctx=256, threads=1))
 child.address

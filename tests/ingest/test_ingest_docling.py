@@ -157,7 +157,7 @@ from fathoms.ingest.docling.convert import Converter
 from fathoms.ingest.docling.imports import import_what_is_used
 from fathoms.ingest.docling.worker import described_error
 import_what_is_used(json.loads(sys.argv[2])[0])
-from fathoms.ingest.docling.drawing import DrawsOnce, DrawsOncePipeline
+from fathoms.ingest.docling.backend import DrawsOnce, DrawsOncePipeline
 # Docling still has what they replace, or each page would be drawn twice
 assert hasattr(DrawsOnce.__base__, "_populate_page_images")
 assert hasattr(DrawsOncePipeline.__base__, "_init_models")

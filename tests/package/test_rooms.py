@@ -59,6 +59,22 @@ PORTS = {
     "live": {"cli", "errors", "hooks", "paths", "report", "runs", "safety", "types"},
 }
 MOST_LOOSE = 11
+# a module under so many lines with one importer in its folder joins it, unless both would be longer than LONG
+SHORT, LONG = 80, 450
+# those that stay, and why
+STAYING = {
+    "cli.verbose": "imported late, for a quick start",
+    "cli.version": "imported late, for a quick start",
+    "corpora.chart_rag": "a data set of its own",
+    "corpora.mmdocrag": "a data set of its own",
+    "corpora.mmlongbench": "a data set of its own",
+    "corpora.mrag_bench": "a data set of its own",
+    "corpora.visual_rag": "a data set of its own",
+    "extras.papers.live": "imported late: it runs pipelines, which most tables do not need",
+    "importers.answers": "a format of its own",
+    "metrics.classifying": "a child process runs it",
+    "report.outcomes": "a table of its own",
+}
 
 
 def modules() -> dict[str, Path]:
@@ -194,6 +210,54 @@ def test_every_room_in_the_list_exists_and_few_modules_lie_loose() -> None:
     # the copy of `make core` has no extras
     assert {"extras", *rooms} - {"__init__", "__main__"} == set(FLOOR)
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_LOOSE
+
+
+def small_with_one_importer(graph: dict[str, set[str]], files: dict[str, Path]) -> set[str]:
+    """The small modules that only one module imports, which lies in the same folder and is not too long for
+    them. What the registry names, it imports when it is asked for it."""
+    lines = {name: len(path.read_text().splitlines()) for name, path in files.items()}
+    registered = set(re.findall(r'"(fathoms[\w.]+):', files["fathoms.registry"].read_text()))
+    importers: dict[str, set[str]] = {name: {"fathoms.registry"} for name in registered}
+    for module, others in graph.items():
+        for other in others:
+            importers.setdefault(other, set()).add(module)
+    found = set()
+    for name, by in importers.items():
+        if len(by) == 1 and name in files and files[name].name != "__init__.py" and lines[name] < SHORT:
+            (importer,) = by
+            if files[importer].parent == files[name].parent and lines[name] + lines[importer] <= LONG:
+                found.add(name.removeprefix("fathoms."))
+    return found
+
+
+# where an extra was deleted, its modules no longer count as importers
+@needs_extra("papers")
+@needs_extra("questions")
+def test_small_modules_with_one_importer_have_joined_it_or_a_reason_to_stay() -> None:
+    assert small_with_one_importer(graph(), modules()) == set(STAYING)
+
+
+def test_a_small_module_with_one_importer_is_found(tmp_path: Path) -> None:
+    # the length of each module and what it imports; the registry names `component`
+    tree = {
+        "registry": (1, ()),
+        "one.long": (LONG - SHORT, ("small", "component", "shared", "large", "far")),
+        "one.longer": (LONG - 5, ("shared", "other")),
+        "one.small": (SHORT - 1, ()),
+        "one.component": (10, ()),
+        "one.shared": (10, ()),
+        "one.large": (SHORT, ()),
+        "one.other": (10, ()),
+        "two.far": (10, ()),
+    }
+    homes = {name.rpartition(".")[2]: f"fathoms.{name}" for name in tree}
+    files = {f"fathoms.{name}": tmp_path / f"{name.replace('.', '/')}.py" for name in tree}
+    for name, (lines, _) in tree.items():
+        files[f"fathoms.{name}"].parent.mkdir(exist_ok=True)
+        files[f"fathoms.{name}"].write_text("\n" * lines)
+    files["fathoms.registry"].write_text('"fathoms.one.component:Component"\n')
+    graph = {f"fathoms.{name}": {homes[one] for one in others} for name, (_, others) in tree.items()}
+    assert small_with_one_importer(graph, files) == {"one.small"}
 
 
 @needs_extra("live")

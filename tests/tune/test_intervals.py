@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fathoms.stats.betting import mean_of_these
-from fathoms.tune.intervals import difference_on_new, on_new, questions_to_settle
 from fathoms.tune.order import draw_order
 from fathoms.tune.race import Race
+from fathoms.tune.result import difference_on_new, on_new, questions_to_settle
 
 
 def test_nothing_is_known_before_the_first_question() -> None:

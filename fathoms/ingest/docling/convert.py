@@ -54,8 +54,7 @@ class Converter:
         from docling.datamodel.base_models import InputFormat
         from docling.document_converter import DocumentConverter, HTMLFormatOption, PdfFormatOption
 
-        from fathoms.ingest.docling.backend import PdfiumImagesBackend
-        from fathoms.ingest.docling.drawing import DrawsOncePipeline
+        from fathoms.ingest.docling.backend import DrawsOncePipeline, PdfiumImagesBackend
 
         self._picture_text = settings["picture_text"]
         option = PdfFormatOption(

@@ -18,8 +18,7 @@ from fathoms.models.chat.chat_component import ChatComponent, refuse_files
 from fathoms.models.chat.closed_errors import Sender
 from fathoms.models.chat.completion import Completion, chat_messages, with_choice_p
 from fathoms.models.chat.forms import form_options
-from fathoms.models.chat.llama_child import ChildServer
-from fathoms.models.chat.llama_server import OwnServer, Settings, library
+from fathoms.models.chat.llama_server import ChildServer, OwnServer, Settings, library
 from fathoms.models.cpus import available_cpus
 from fathoms.models.weights.weights import WEIGHTS, Weights, digests, locate
 from fathoms.models.wire import Request, exchange

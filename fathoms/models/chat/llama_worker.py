@@ -1,4 +1,4 @@
-"""The child process that `llama_child` starts: it runs llama.cpp's server.
+"""The child process that `llama_server.ChildServer` starts: it runs llama.cpp's server.
 
 The one request holds settings and key, the answer the address of the server or an error. The questions go to
 that address by HTTP.
