@@ -112,6 +112,9 @@ def test_an_answer_beside_a_question_is_a_statement(text: str) -> None:
     [
         ("It is not clear whether the lift may be used.", "abstention"),
         ("The passages do not settle which of the two came first.", "abstention"),
+        ("I cannot answer that.", "abstention"),
+        ("I'm sorry, but I am unable to answer this question.", "abstention"),
+        ("I cannot help with that.", "refusal"),
         ("No, you cannot bring a dog.", "statement"),
         ("There is no character named Osric in the first act.", "statement"),
         ("Sorry, that was wrong: the bridge is 41.5 m long.", "statement"),
