@@ -309,7 +309,7 @@ class _Request:
     def brief(self, found: Gated, newest: Run) -> Brief:
         """Build the short report of a verdict, with commands that name the runs as the person did."""
         from fathoms.gate.brief import brief
-        from fathoms.runs.order import is_run
+        from fathoms.runs.order import in_order, is_run, references
 
         out = newest.path.parent
         run = self.runs[0] if len(self.runs) == 1 else newest.id
@@ -317,7 +317,9 @@ class _Request:
         options = [f"--baseline {first}", *(["--sequential"] if self.sequential else [])]
         options += [f"--preset {self.preset}"] if self.preset else []
         if first is not None and Path(first).is_file():
-            first = next((one for one in found.baseline if is_run(out / one)), None)
+            ids = [path.name for path in in_order(out)]
+            names = dict(zip(ids, references(ids), strict=True))
+            first = next((names.get(one, one) for one in found.baseline if is_run(out / one)), None)
         where = "" if out == RUNS else f" --out {out}"
         alarms = found.losses or found.sequence
         acknowledge = f"fathoms gate {run} {' '.join(options)} --acknowledge{where}" if alarms else ""

@@ -51,8 +51,10 @@ def ls(
         row["n"] = row["n"] or row["searched"] or row["n"]  # questions without answers have no correctness
         row["run"], row["made"] = name, creation_time(row["run"])
     heads = {"run": "run", "made": "made", **_FIGURES}
-    if len({row["model"] for row in rows}) > 1:
-        heads["model"] = "model"
+    if len({row["model"] for row in rows}) > 1:  # which has room at 80 columns beside shorter heads
+        heads |= {"correctness": "correct", "hallucination": "halluc.", "model": "model"}
+        if not any(row["errors"] for row in rows):
+            del heads["errors"]
     console.show_table(list(heads.values()), [[_cell(key, row[key]) for key in heads] for row in rows])
     return 0
 

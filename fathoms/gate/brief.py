@@ -164,7 +164,7 @@ def _levels(name: str, check: GateCheck | LossCheck) -> str:
 def _proof(check: GateCheck, margin: float) -> str:
     """Say what made a check FAIL."""
     if check.lost is None or check.by != "the right answers lost":
-        return f"worse by {margin:g} or more over {check.by}"
+        return f"worse by {margin:g} or more in {check.by}"
     right, lost = check.lost
     which = f"all {lost}" if lost == right else f"{lost} of {right}"
     return f"{which} right answers of the baseline were lost"

@@ -136,7 +136,7 @@ def failed_calls_of(found: Gated) -> tuple[str, str] | None:
         return None
     why = f" ({plain(check.why)})" if check.why else ""
     failed = f"{round(check.found * check.questions)} of {check.questions} calls failed{why}"
-    return failed, f"at most {percent(check.limit.value)} may; repair the service, then run again"
+    return failed, f"at most {percent(check.limit.value)} may fail; repair the service, then run again"
 
 
 def limit_text(check: LimitCheck) -> Text:
@@ -160,8 +160,8 @@ def limited(check: LimitCheck) -> str:
 
 
 def evidence_text(check: SequenceCheck) -> str:
-    """Say how much evidence for a loss there is, and after an alarm what ends it: `correctness: evidence 812
-    of 14,600 after 12 nights`."""
+    """Say how much evidence for a loss there is, and after an alarm what ends it:
+    `correctness: evidence of a loss 812 after 12 nights (alarm at 14,600)`."""
     ends = (
         "; FAIL stays, and later runs are not counted, until 'fathoms gate ... --sequential --acknowledge',"
         " with a new baseline if the loss is intended"
@@ -174,8 +174,8 @@ def evidence_why(check: SequenceCheck) -> str:
     nights = amount(check.nights, "night")
     if check.alarm is None:
         p = "" if check.p is None else f"{p_value(check.p)} tonight; "
-        return f"{p}evidence {check.evidence:,.1f} of {check.needed:,.0f} after {nights}"
-    evidence = f"evidence {check.evidence:,.1f} after {nights}"
+        return f"{p}evidence of a loss {check.evidence:,.1f} after {nights} (alarm at {check.needed:,.0f})"
+    evidence = f"evidence of a loss {check.evidence:,.1f} after {nights}"
     why = {
         "evidence": f"{evidence}, and {check.needed:,.0f} is an alarm",
         "night": f"the loss of this run alone is large enough for an alarm ({evidence})",
@@ -261,7 +261,7 @@ def _proof(check: GateCheck) -> str:
     by = str(check.by)
     if check.lost is not None and by == "the right answers lost":
         by = f"the newest run, which lost {check.lost[1]} of the baseline's {check.lost[0]} right answers"
-    return f"{p_value(check.p)} over {by}"
+    return f"{p_value(check.p)} in {by}"
 
 
 def undecided(found: Gated) -> str:
@@ -319,7 +319,7 @@ def gate_line(found: Gated) -> str:
         each = found.sequence[found.checks.index(check)]
         since = f" since {plain(each.alarm)}" if each.alarm not in (None, found.runs[-1]) else ""
         alone = each.alarm_by in ("night", "lost")
-        level = f"evidence {each.evidence:,.1f} of {each.needed:,.0f}"
+        level = f"evidence of a loss {each.evidence:,.1f} (alarm at {each.needed:,.0f})"
         lone = f" (this run alone: {each.alone})" if each.alarm and each.alone not in (None, "FAIL") else ""
         several = f", {'alarm by one night alone' if alone else level}{since}{lone}"
     counts = {"changed": len(found.changed), "new": len(found.added)}

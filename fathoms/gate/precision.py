@@ -73,7 +73,7 @@ def margin_lines(questions: Sequence[Question], gate: GateSettings | None) -> li
     shown = math.ceil(least * 1000) / 1000
     lines = [
         f"With {sum(sizes.values())} answerable questions, 'fathoms gate' needs a margin of"
-        f" {shown:.3f}{where} to pass an unchanged pipeline in {percent(POWER)} of the nights. This assumes"
+        f" {shown:.3f}{where} to pass an unchanged pipeline on {percent(POWER)} of nights. This assumes"
         f" that {percent(RIGHT)} of the answers are right, that two runs differ in {percent(DIFFERENT)} of"
         f" the questions, and that the baseline has {RUNS} runs."
     ]

@@ -209,7 +209,7 @@ def _decide(
         return verdict(
             "statement",
             " ".join(sentences[answer].split()),
-            f"answers all the same ({share} of an abstention)",
+            f"reads as an answer, {share} of an abstention",
         )
     top = max(places, key=lambda place: scored[place].silent + scored[place].unable)
     label = "refusal" if scored[top].refuses > 0 else "abstention"

@@ -36,7 +36,7 @@ _PRESENT: dict[Need, tuple[Callable[[Record], bool], str]] = {
     "prompt": (lambda record: record.prompt is not None, "a stored prompt"),
     "evidence": (lambda record: bool(record.question.evidence), "gold evidence"),
     "nuggets": (lambda record: bool(record.question.nuggets), "nuggets"),
-    "facts": (lambda record: bool(record.question.facts), "facts that a good answer says"),
+    "facts": (lambda record: bool(record.question.facts), "facts that a good answer states"),
     "citations": (lambda record: record.citations is not None, "citations"),
 }
 _OF_QUESTIONS: frozenset[Need] = frozenset({"gold", "reference", "evidence", "nuggets", "facts"})

@@ -110,7 +110,7 @@ def of(count: int | None, n: int | None) -> str:
 def notes(funnel: RunFunnel, run: Run) -> Iterator[str]:
     """Explain the figures, list what they leave out, and name documents whose text may be incomplete."""
     left_out = ", ".join(f"{n} {NOT_COUNTED.get(why, why)}" for why, n in funnel.left_out.items())
-    chance = f"; another document holds an answer by chance: {figure(funnel.chance)}"
+    chance = f"; share of the other documents that contain an answer by chance: {figure(funnel.chance)}"
     yield f"not counted: {left_out or 'none'}{'' if funnel.chance is None else chance}"
     if said := list(partial(funnel)):
         yield f"* {'; '.join(said)}"

@@ -271,10 +271,11 @@ def answer_metrics(repeat: ScoredRepeat) -> Iterator[tuple[str, str]]:
         if name not in SPENDING and _reaches(name, most):
             parts = [f"{part} {_number(value)}" for part, value in found.get("parts", {}).items()]
             why = dict(found.get("why", {}))
-            lacks = why.pop("lacks", None)
-            value = f"does not apply: it needs {lacks}" if lacks else _number(found.get("value"))
+            value = _number(found.get("value"))
             reasons = [f"{key}: {reason(one)}" for key, one in why.items()]
             details = "; ".join([", ".join(parts), *reasons]).removeprefix("; ")
+            if lacks := why.get("lacks"):
+                value, details = f"does not apply: it needs {lacks}", ""
             yield name, f"{value} ({details})" if details else value
 
 

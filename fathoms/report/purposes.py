@@ -14,14 +14,14 @@ APART = ("answer", "judge")
 
 
 def purpose_lines(run: Run) -> Iterator[str]:
-    """Yield one line for each purpose: `of these, describe: 2 calls, 2,000 + 20 tokens, $0.42`."""
+    """Yield one line for each purpose: `of these, describe: 2 calls, 2,000 tokens in, 20 out, $0.42`."""
     for purpose, took in run.summary.usage_by_purpose.items():
         if purpose in APART:
             continue
         calls = "1 call" if took.calls == 1 else f"{took.calls:,} calls"
         counted = "tokens not known"
         if took.prompt_tokens is not None and took.completion_tokens is not None:
-            counted = f"{took.prompt_tokens:,} + {took.completion_tokens:,} tokens"
+            counted = f"{took.prompt_tokens:,} tokens in, {took.completion_tokens:,} out"
         cost = "cost not known" if took.cost is None else dollars(took.cost)
         yield plain(f"of these, {purpose}: {calls}, {counted}, {cost}")
 

@@ -189,7 +189,7 @@ def cited(citation: Citation, hits: Sequence[ShownHit] | None) -> str:
 def taken(answer: Reply, seconds: Number | None) -> str:
     """Format the tokens, cost and seconds of an answer, as far as they are known."""
     tokens = [answer.usage.prompt_tokens, answer.usage.completion_tokens]
-    parts = ["tokens not known" if None in tokens else f"{tokens[0]} + {tokens[1]} tokens"]
+    parts = ["tokens not known" if None in tokens else f"{tokens[0]} tokens in, {tokens[1]} out"]
     parts.append("cost not known" if answer.cost is None else dollars(answer.cost))
     parts += [duration(seconds)] if seconds is not None else []
     return ", ".join(parts) + (" (in an earlier run)" if answer.cached else "")
@@ -218,10 +218,12 @@ def why_lines(scores: Mapping[str, AnswerScores]) -> list[Text]:
 
 def score_lines(scores: Mapping[str, AnswerScores]) -> Grid:
     """Show the scores with one line per profile, and the phrases that were missed."""
-    table = Grid("profile", "correct", "halluc.", "abstained", "missed")
+    missed = any(values.missed for values in scores.values())
+    table = Grid("profile", "correct", "halluc.", "abstained", *["missed"] * missed)
     for profile, values in scores.items():
         figures = (figure(values.correctness), figure(values.hallucination), yes_or_no(values.abstained))
-        table.add_row(Text(plain(profile)), *figures, Text(plain(" + ".join(values.missed or ()))))
+        phrases = [Text(plain(" + ".join(values.missed or ())))] * missed
+        table.add_row(Text(plain(profile)), *figures, *phrases)
     return table
 
 
@@ -233,23 +235,24 @@ def page_lines(repeat: ScoredRepeat) -> list[RenderableType]:
         return []
     table = Grid("gold pages", *HEADS)
     table.add_row("share", *(figure(one.get("value")) for one in found))
-    table.add_row("missing", *(Text(plain(one.get("why", {}).get("missing", ""))) for one in found))
+    missing = [plain(one.get("why", {}).get("missing", "")) for one in found]
+    if any(missing):
+        table.add_row("missing", *map(Text, missing))
     meaning = repeat.metrics.get(AGREEMENT, MetricScore()).get("why", {}).get("meaning")
-    return [table, *([field("by pages and by phrases", meaning)] if meaning else [])]
+    return [table, *([field("retrieval by pages and by phrases", meaning)] if meaning else [])]
 
 
 def funnel_lines(scores: Mapping[str, AnswerScores]) -> list[RenderableType]:
     """Show phrase recall at each stage by profile, and the stage that lost each missed phrase."""
-    table = Grid("profile", *STAGES, "missing from")
-    for profile, values in scores.items():
-        funnel = values.funnel
-        if not funnel:
-            continue
+    funnels = {profile: values.funnel for profile, values in scores.items() if values.funnel}
+    has_missing = any(funnel.left_out or funnel.missed for funnel in funnels.values())
+    table = Grid("profile", *STAGES, *["missing from"] * has_missing)
+    for profile, funnel in funnels.items():
         if funnel.left_out:
             found = ["n/a"] * len(STAGES)
             missed = f"not counted: {NOT_COUNTED.get(funnel.left_out, funnel.left_out)}"
         else:
             found = [figure(funnel.recall(stage)) for stage in STAGES]
             missed = "; ".join(f"{phrase}: {stage}" for phrase, stage in funnel.missed.items())
-        table.add_row(Text(plain(profile)), *found, Text(plain(missed)))
+        table.add_row(Text(plain(profile)), *found, *[Text(plain(missed))] * has_missing)
     return [table] if table.rows else []

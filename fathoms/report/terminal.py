@@ -122,8 +122,8 @@ def only(runs: Sequence[Run], names: Sequence[str]) -> Iterator[RenderableType]:
 def heading(run: Run, profile: str) -> Text:
     """Show the run's name, model, data set and scoring rules."""
     figures = run.figures(profile)
-    rules = [f"match {figures.match}"] if figures.match else []
-    rules += [f"hyphens {figures.hyphens}"] if figures.hyphens else []
+    rules = [f"match: {figures.match}"] if figures.match else []
+    rules += [f"hyphens: {figures.hyphens}"] if figures.hyphens else []
     if (classifier := figures.classifier) and not run.summary.retrieval_only:
         kind = classifier if isinstance(classifier, str) else classifier["kind"]
         rules.append(f"abstentions classified by {plain(kind)}")
@@ -231,7 +231,7 @@ def counts_line(run: Run) -> Text:
     if counts.cut_prompts:
         parts.append(f"{counts.cut_prompts} prompts cut")
     if usage.prompt_tokens or (usage.prompt_tokens is not None and not run.summary.retrieval_only):
-        parts.append(f"{usage.prompt_tokens} + {usage.completion_tokens or 0} tokens")
+        parts.append(f"{usage.prompt_tokens} tokens in, {usage.completion_tokens or 0} out")
     cost = summary.known_cost
     if cost or (cost is not None and not run.summary.retrieval_only):
         parts.append(f"cost {dollars(cost)}")

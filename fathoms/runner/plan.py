@@ -155,7 +155,7 @@ def stage_names(experiment: Runnable) -> list[str]:
 def described(component: Any) -> str:
     """Describe a component by its kind, and its model, target or URL where it has one."""
     parts = (getattr(component, name, None) for name in ("kind", "model", "target", "url"))
-    return " ".join(str(part) for part in parts if part) or "built in"
+    return " ".join(dict.fromkeys(str(part) for part in parts if part)) or "built in"
 
 
 def _obstacle(experiment: Runnable, corpus: Corpus, cache: Cache, missing: Mapping[str, str]) -> str | None:

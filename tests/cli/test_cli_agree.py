@@ -31,7 +31,7 @@ def test_a_difference_is_shown_with_the_clause_that_decided(
     labels.write_text(json.dumps(row) + "\n")
     assert main(["agree", str(labels)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "1: labelled abstention, classified statement: answers all the same" in shown
+    assert "1: labelled abstention, classified statement: reads as an answer" in shown
     assert "'it is 12 m.'" in shown
 
 

@@ -198,7 +198,7 @@ def test_a_margin_that_the_questions_cannot_resolve(
     margin = math.ceil(1000 * smallest_margin((12, 12), 0.025)) / 1000
     project.write("night.yaml", CONFIG)
     said = printed(capsys, command, "night.yaml")
-    assert f"needs a margin of {margin:.3f} to pass an unchanged pipeline in 80 % of the nights" in said
+    assert f"needs a margin of {margin:.3f} to pass an unchanged pipeline on 80 % of nights" in said
     assert "The default margin of 0.02 is smaller" in said
     assert "With so few questions, use 'gate: {preset: small}', which needs no margin." in said
     project.write("night.yaml", CONFIG + "gate: {preset: small}\n")

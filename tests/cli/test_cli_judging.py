@@ -75,12 +75,12 @@ def test_a_drop_fails_against_a_saved_baseline(fathoms: Any, tmp_path: Path) -> 
     assert code == 100
     assert out.startswith(
         "FAIL  correctness 1.00 -> 0.67 (-0.33) on 60 questions\n"
-        "why   worse by 0.02 or more over the newest run (p < 0.0001; FAIL below 0.001)\n"
+        "why   worse by 0.02 or more in the newest run (p < 0.0001; FAIL below 0.001)\n"
         "lost  q0 "
     )
     out = fathoms("gate", "bad", "--baseline", file, "--all")[1]
     assert out.startswith("FAIL\n")
-    assert "correctness is worse by 0.02 or more: p < 0.001 over the newest run" in out
+    assert "correctness is worse by 0.02 or more: p < 0.001 in the newest run" in out
     code, _, err = fathoms("gate", "bad", "--baseline", file, "--profile", "paper")
     assert (code, "--profile paper" in err) == (1, True)  # no run is scored under it unless that is asked for
 

@@ -93,9 +93,9 @@ NIGHTS = [
     ),
     ("always I don't know", 0, 100, f"why 12 of 12 {LOST}"),
     ("down", 2, 1, "no run of rag on the night of 2"),
-    ("30 % HTTP 500", 1, 100, "FAIL 5 of 15 calls failed (HTTP 500) why at most 2 % may; repair"),
+    ("30 % HTTP 500", 1, 100, "FAIL 5 of 15 calls failed (HTTP 500) why at most 2 % may fail; repair"),
     ("HTML login page", 1, 100, "FAIL 15 of 15 calls failed (HTML instead of JSON) why at most 2 % may"),
-    ("dies half way", 1, 100, "FAIL 8 of 15 calls failed (HTTP 503) why at most 2 % may; repair"),
+    ("dies half way", 1, 100, "FAIL 8 of 15 calls failed (HTTP 503) why at most 2 % may fail; repair"),
     (
         "unchanged",
         0,

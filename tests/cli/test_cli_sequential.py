@@ -85,7 +85,7 @@ def test_steady_nights_and_a_collapse(nights: Project, capsys: pytest.CaptureFix
     out = capsys.readouterr().out.splitlines()
     assert out[0] == "FAIL"
     assert out[-1].startswith(f"{nights.runs()[-1].name}: correctness -1.000 [")
-    assert out[-1].endswith(" of 14,600: FAIL")
+    assert out[-1].endswith(" (alarm at 14,600): FAIL")
     assert json.loads((nights.path / "night.jsonl").read_text())["line"] == out[-1]
     assert 'type="FAIL"' in (nights.path / "night.xml").read_text()
     run()

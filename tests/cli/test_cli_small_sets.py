@@ -126,7 +126,7 @@ def test_good_and_bad_nights(nights: Project, capsys: pytest.CaptureFixture[str]
     assert lines[-1].startswith("FAIL: 5 of 15 calls failed (HTTP 500), and at most 2 % may")
     assert lines[:2] == [
         "FAIL  5 of 15 calls failed (HTTP 500)",
-        "why   at most 2 % may; repair the service, then run again",
+        "why   at most 2 % may fail; repair the service, then run again",
     ]
     run()
     assert gate(capsys, 0)[-1].startswith("PASS: ")  # repaired, and nothing is to be deleted

@@ -70,7 +70,7 @@ def test_the_p_value_that_decided_is_the_one_that_is_told():
     console.print(*gated_panel(found))
     table = console.file.getvalue()
     assert re.search(r"0\.062 +< 0\.001 +FAIL", table)
-    why = "p < 0.001 over the newest run, which lost 4 of the baseline's 4 right answers"
+    why = "p < 0.001 in the newest run, which lost 4 of the baseline's 4 right answers"
     assert f"worse by 0.02 or more: {why}" in " ".join(table.split())
     assert gate_line(found).endswith(", p < 0.001 against 1 baseline run: FAIL")
     assert "n 6, p < 0.001: FAIL" in str(gate_suite(found, strict=False).cases[0].failure)
@@ -116,7 +116,7 @@ def test_the_test_of_two_nights_that_decided_is_named():
     found = judge(worse("n1", 9), worse("n2", 8))
     (check,) = found.checks
     assert (check.by, check.p) == ("the last two runs", pytest.approx(3.0**-8 * 2 / 3 / 1.5))
-    assert "p < 0.001 over the last two runs" in str(next(reasons(found)))
+    assert "p < 0.001 in the last two runs" in str(next(reasons(found)))
 
 
 def test_a_gate_by_question_fails_the_questions_that_were_lost():

@@ -57,7 +57,7 @@ def test_steady_nights_do_not_fail_and_a_collapse_does(baseline: Path) -> None:
     # 20 questions with 12 right answers each lost one: 13^-20, which is raised to 1e-12
     assert (found.verdict, check.alarm, check.p) == ("FAIL", "n11", 1e-12)
     assert check.alarm_by == "evidence"
-    assert gate_line(found).endswith(f"evidence {check.evidence:,.1f} of 14,600: FAIL")
+    assert gate_line(found).endswith(f"evidence of a loss {check.evidence:,.1f} (alarm at 14,600): FAIL")
     assert gate_suite(found, strict=False).cases[0].failure is not None
     assert any("FAIL stays" in str(line) for line in gated_panel(found))
 
@@ -70,7 +70,7 @@ def test_fail_stays_and_later_runs_are_not_counted(baseline: Path) -> None:
     before = state_path(baseline).read_bytes()
     after = night(baseline, 4, 20)
     assert (after.verdict, after.sequence[0].alarm, after.sequence[0].p) == ("FAIL", "n3", None)
-    assert gate_line(after).endswith("of 14,600 since n3 (this run alone: UNDECIDED): FAIL")
+    assert gate_line(after).endswith("(alarm at 14,600) since n3 (this run alone: UNDECIDED): FAIL")
     assert night(baseline, 1, 20).verdict == "UNDECIDED"  # as it was on that night
     assert state_path(baseline).read_bytes() == before
 

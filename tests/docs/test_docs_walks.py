@@ -255,7 +255,7 @@ def test_following_the_gate_goes_through_bad_nights_and_a_repair(tmp_path: Path)
     ran, judged = bad.stdout.splitlines()
     assert (bad.returncode, ran.rpartition(" ")[2]) == (1, "FAILED")
     assert judged == (
-        "FAIL: 4 of 15 calls failed (HTTP 500), and at most 2 % may; repair the service, then run again"
+        "FAIL: 4 of 15 calls failed (HTTP 500), and at most 2 % may fail; repair the service, then run again"
     )
     mailed = " ".join((down.stdout + down.stderr).split())
     assert (down.returncode, "not finished, connection refused: FAILED" in mailed) == (2, True)

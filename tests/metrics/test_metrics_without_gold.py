@@ -132,7 +132,7 @@ def test_a_failed_call_and_a_search_that_found_nothing() -> None:
     unsearched = scores(record("It is red.", passages=None), {})
     assert unsearched["umbrela.precision"].why["lacks"] == "retrieved passages"
     bare = scores(record("It is red.", facts=()), {})
-    assert bare["nuggets.all"].why["lacks"] == "facts that a good answer says"
+    assert bare["nuggets.all"].why["lacks"] == "facts that a good answer states"
 
 
 def test_what_was_not_judged_is_counted_and_bounded() -> None:

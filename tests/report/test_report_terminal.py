@@ -94,7 +94,7 @@ def test_the_summary_shows_failures_and_the_worst_questions_in_order(small_run):
     text = " ".join(line.strip() for line in lines)
     assert line_of(lines, "1 ")[:2] == ["1", "Timeout"]
     assert "no answer within 300 s" in text
-    assert "4 of 4 questions asked, 3 answered, 1 failed, 300 + 40 tokens, cost $0.013, 10 s" in text
+    assert "4 of 4 questions asked, 3 answered, 1 failed, 300 tokens in, 40 out, cost $0.013, 10 s" in text
     some_lines = [line for line in lines if "What about" in line]
     assert [line.split()[0] for line in some_lines] == ["wrong", "failed", "half"]
     assert some_lines[1].split()[1:3] == ["0.00", "n/a"]
@@ -105,14 +105,14 @@ def test_calls_besides_the_answers_are_shown_with_their_cost(small_run):
     unknown = {"calls": 1, "prompt_tokens": None, "completion_tokens": 3, "cost": None}
     small = small_run(usage_by_purpose={"answer": took, "describe": took, "rerank": unknown, "judge": took})
     expected = [
-        "of these, describe: 2 calls, 2,000 + 20 tokens, $2.10",
+        "of these, describe: 2 calls, 2,000 tokens in, 20 out, $2.10",
         "of these, rerank: 1 call, tokens not known, cost not known",
     ]
     shown = [line.strip() for line in render(summary_panel(small))]
     assert [line for line in shown if line.startswith("of these")] == expected
     markdown = report_markdown([small], small.path).splitlines()
     (first, _) = (line for line in markdown if "of these, " in line)
-    assert first.endswith("of these, describe: 2 calls, 2,000 + 20 tokens, &#36;2.10")
+    assert first.endswith("of these, describe: 2 calls, 2,000 tokens in, 20 out, &#36;2.10")
 
 
 def test_a_long_id_is_folded_and_never_cut(small_run, run_of, question):

@@ -125,8 +125,8 @@ def few_questions(subject: Subject) -> Iterator[Found]:
         if width > WIDEST:
             yield Found(
                 f"'{category}' has {n} answerable question{'s' if n > 1 else ''}: the 95 % interval of its"
-                f" mean can be {100 * width:.0f} points wide; with {needed(WIDEST)}"
-                f" questions, at most {100 * WIDEST:.0f}",
+                f" mean can be {width:.2f} wide; with {needed(WIDEST)}"
+                f" questions, at most {WIDEST:.2f}",
                 category=category,
             )
 

@@ -52,7 +52,7 @@ def build_facts(
     workers: Workers = CORES,
     as_json: Json = False,
 ) -> int:
-    """Extract a table of what documents say ('questions facts' drafts facts that a good answer says).
+    """Extract a table of what documents say ('questions facts' drafts facts that a good answer states).
 
     For each document, the table has the values of fields with their pages.
 

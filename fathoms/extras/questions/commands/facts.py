@@ -1,4 +1,4 @@
-"""`fathoms questions facts`: facts that a good answer says, drafted from what runs retrieved."""
+"""`fathoms questions facts`: facts that a good answer states, drafted from what runs retrieved."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def facts(
     ] = None,
     out: Out = RUNS,
 ) -> int:
-    """Draft facts that a good answer says ('build facts' makes a table of what documents say).
+    """Draft facts that a good answer states ('build facts' makes a table of what documents say).
 
     No gold answers are needed.
 
