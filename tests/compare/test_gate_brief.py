@@ -65,9 +65,7 @@ def test_undecided_says_what_would_decide_it() -> None:
 
 def test_lost_questions_have_one_line_and_the_rest_is_counted() -> None:
     found = lines(judge([0] * N, [1] * N))
-    assert found[1].startswith(
-        "why   worse by 0.02 or more in the newest run (p < 0.0001; FAIL below 0.001)"
-    )
+    assert found[1].startswith("why   worse by 0.02 or more in the newest run (p < 0.0001; FAIL below 0.001)")
     assert found[2].startswith("lost  q0 q1 q2 ")
     shown, _, rest = found[2].removeprefix("lost  ").partition(" and ")
     assert len(shown.split()) + int(rest.split()[0]) == N

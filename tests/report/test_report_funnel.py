@@ -64,7 +64,10 @@ def test_the_terminal_shows_recall_over_losses_and_gains() -> None:
     assert lines[3].startswith("Tables")
     text = " ".join(lines)
     left_out = "2 whose answer also stands in many other documents, 1 with yes or no as the answer"
-    assert f"not counted: {left_out}; share of the other documents that contain an answer by chance: 0.21" in text
+    assert (
+        f"not counted: {left_out}; share of the other documents that contain an answer by chance: 0.21"
+        in text
+    )
     assert (
         "parser: assumed pdfium (pypdfium2 5), as it is not known how this pipeline reads documents" in text
     )

@@ -20,7 +20,7 @@ _ALIKE = 0.8
 """How similar a file name must be to be suggested: higher than the default for words, since file names often
 differ only in a number, a date or a version."""
 
-_COMMON = "the funnel leaves such questions out; do not lengthen the phrase, or right answers in other words are missed"
+_COMMON = "the funnel leaves out such questions; keep the phrase short, for answers in other words"
 FEW_PAGES = 4
 """With fewer pages than this, `common_answer` is not checked: an answer would be on most pages by chance."""
 MOST_CITED = 10

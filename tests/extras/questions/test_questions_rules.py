@@ -140,7 +140,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "common-answer": (
         {"files": ["lune.pdf"], "answers": [["is"], ["took"], ["17 crowns"]], "evidence": []},
         "an answer is found in 2 of 2 other documents, 'is' in 1:"
-        " the funnel leaves such questions out; do not lengthen the phrase, or right answers in other words are missed",
+        " the funnel leaves out such questions; keep the phrase short, for answers in other words",
     ),
 }
 
@@ -283,7 +283,7 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
             "common-answer",
             1,
             "an answer is found in 3 of 4 other pages, '1' in 3:"
-            " the funnel leaves such questions out; do not lengthen the phrase, or right answers in other words are missed",
+            " the funnel leaves out such questions; keep the phrase short, for answers in other words",
         )
     ]
     assert checked(tmp_path, {**row, "answers": "1 gate"}, pages=pages).findings == ()
@@ -292,7 +292,7 @@ def test_where_there_is_one_document_other_pages_stand_for_others(tmp_path: Path
 def test_where_no_gold_page_is_named_an_answer_stands_not_on_most_pages(tmp_path: Path) -> None:
     pages = {"varn.pdf": ("a gate", "a door", "a roof", "no wall")}
     row = {"question": "Which?", "files": ["varn.pdf"], "answers": "a"}
-    said_why = "the funnel leaves such questions out; do not lengthen the phrase, or right answers in other words are missed"
+    said_why = "the funnel leaves out such questions; keep the phrase short, for answers in other words"
     message = f"an answer is found in 3 of 4 pages, 'a' in 3: {said_why}"
     assert findings(checked(tmp_path, row, pages=pages)) == [("common-answer", 1, message)]
     assert findings(checked(tmp_path, {**row, "files": []}, pages=pages)) == [("common-answer", 1, message)]
