@@ -177,8 +177,8 @@ class Counts(Part):
         found = []
         if self.rubbish:
             found.append(
-                f"most of the {self.answered} answers look wrong ({', '.join(self.rubbish)}): look at them with"
-                " 'fathoms show RUN' before you believe the scores"
+                f"most of the {self.answered} answers look wrong ({', '.join(self.rubbish)}): look at them"
+                " with 'fathoms show RUN' before you believe the scores"
             )
         if self.unended:
             are = "replies has" if self.unended == 1 else "replies have"
