@@ -454,9 +454,9 @@ def _logistic(rows: Seen, labels: Any, written: Lesson) -> tuple[Any, Any, float
     answers, steps = np.split(model.coef_[0], [plain.shape[1]])
     answers = answers / spread
     steps = np.clip(np.round(NGRAM_SCALE * steps / STEP), -32767, 32767)
-    kept = np.zeros(2 * WIDE, dtype=np.int16)
-    kept[known] = np.where(steps == 0, 1, steps)  # 0 stands for an n-gram that is not known
-    return answers.round(6), kept.reshape(2, WIDE), float(model.intercept_[0] - mean @ answers)
+    ngram_steps = np.zeros(2 * WIDE, dtype=np.int16)
+    ngram_steps[known] = np.where(steps == 0, 1, steps)  # 0 stands for an n-gram that is not known
+    return answers.round(6), ngram_steps.reshape(2, WIDE), float(model.intercept_[0] - mean @ answers)
 
 
 if __name__ == "__main__":

@@ -135,14 +135,14 @@ def build(folder: Path, out: str) -> tuple[float, float, int, dict[str, object]]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     child = subprocess.Popen(command, cwd=folder, env=env, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
-    told = json.loads(child.stdout.read())
+    report = json.loads(child.stdout.read())
     _, status, used = os.wait4(child.pid, 0)
     wall = time.perf_counter() - began
     if status:
-        raise SystemExit(f"the build ended with {status}: {told.get('dropped')}")
+        raise SystemExit(f"the build ended with {status}: {report.get('dropped')}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return wall, cpu, used.ru_maxrss * 1024, told
+    return wall, cpu, used.ru_maxrss * 1024, report
 
 
 def measured(work: Path, pages: int, hops: str) -> dict[str, float]:
@@ -152,12 +152,12 @@ def measured(work: Path, pages: int, hops: str) -> dict[str, float]:
     write_documents(folder / "pdfs", pages)
     (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe(pages, hops), sort_keys=False))
     build(folder, "first.json")
-    wall, cpu, memory, told = build(folder, "set.json")
-    spent: dict[str, dict[str, float]] = told["spent"]  # type: ignore[assignment]
+    wall, cpu, memory, report = build(folder, "set.json")
+    spent: dict[str, dict[str, float]] = report["spent"]  # type: ignore[assignment]
     calls = sum(one["calls"] for one in spent.values())
     tokens = sum(one["prompt_tokens"] + one["reply_tokens"] for one in spent.values())
     return {
-        "questions": float(told["questions"]),  # type: ignore[arg-type]
+        "questions": float(report["questions"]),  # type: ignore[arg-type]
         "seconds": wall,
         "CPU": cpu,
         "MiB": memory / 2**20,

@@ -101,13 +101,13 @@ def numbered(rows: int, more: int) -> Corpus:
 def of_files(folder: Path, rows: int, more: int) -> Corpus:
     """The chunks of text files, as many as `rows`; a hundredth of the files is left out unless `more`."""
     found: Corpus = {}
-    kept = 0
+    count = 0
     for number, path in enumerate(sorted(folder.rglob("*"))):
-        if path.suffix not in (".txt", ".md", ".rst") or not path.is_file() or kept >= rows:
+        if path.suffix not in (".txt", ".md", ".rst") or not path.is_file() or count >= rows:
             continue
         text = re.sub(r"\s+", " ", path.read_text(encoding="utf-8", errors="replace"))
-        pieces = [text[at : at + 500] for at in range(0, len(text), 500)][: rows - kept]
-        kept += len(pieces)
+        pieces = [text[at : at + 500] for at in range(0, len(text), 500)][: rows - count]
+        count += len(pieces)
         if more or number % 100:
             found[str(path)] = pieces
     return found
@@ -125,8 +125,10 @@ class Case:
     def corpus(self, more: int = 0) -> Corpus:
         """The corpus, with 1 % more documents where `more` is 1."""
         if more not in self.corpora:
-            made = numbered(self.rows, more) if self.texts is None else of_files(self.texts, self.rows, more)
-            self.corpora[more] = made
+            corpus = (
+                numbered(self.rows, more) if self.texts is None else of_files(self.texts, self.rows, more)
+            )
+            self.corpora[more] = corpus
         return self.corpora[more]
 
     def vectors(self, more: int = 0) -> Any:
@@ -168,25 +170,25 @@ def one(case: Case) -> dict[str, Any]:
 
 def search(case: Case) -> dict[str, Any]:
     vectors, queries = case.vectors(), case.queries()
-    told: dict[str, Any] = {}
-    exact, told["exact"] = each(lambda some: exact_search(vectors, some, K), queries)
-    _, told["exact one by one"] = each(lambda some: exact_search(vectors, some, K), queries[:20], 1)
+    figures: dict[str, Any] = {}
+    exact, figures["exact"] = each(lambda some: exact_search(vectors, some, K), queries)
+    _, figures["exact one by one"] = each(lambda some: exact_search(vectors, some, K), queries[:20], 1)
     IvfStore(least=case.least).search(case.folder, vectors, queries[:1], K)
     for groups in GROUPS:
         store = IvfStore(groups=groups, least=case.least)
         found, took = each(lambda some, store=store: store.search(case.folder, vectors, some, K), queries)
         ours, theirs = ([[at for at, _ in row] for row in rows] for rows in (found, exact))
-        told[f"ivf {groups}"] = {**took, "recall": recall(ours, theirs, K)}
+        figures[f"ivf {groups}"] = {**took, "recall": recall(ours, theirs, K)}
         if groups == GROUPS[-1]:
-            told["ivf one by one"] = each(
+            figures["ivf one by one"] = each(
                 lambda some, store=store: store.search(case.folder, vectors, some, K), queries[:20], 1
             )[1]
     largest = max(vectors.segments, key=lambda segment: len(segment.vectors)).vectors
     spread = largest[:: max(1, len(largest) // 2_000)]
-    told["cosine of two chunks"] = float(np.mean(spread[::2] @ spread[1::2].T))
-    told["nearest"] = float(np.mean([row[0][1] for row in exact]))
-    told["tenth"] = float(np.mean([row[-1][1] for row in exact]))
-    return told
+    figures["cosine of two chunks"] = float(np.mean(spread[::2] @ spread[1::2].T))
+    figures["nearest"] = float(np.mean([row[0][1] for row in exact]))
+    figures["tenth"] = float(np.mean([row[-1][1] for row in exact]))
+    return figures
 
 
 def each(
@@ -229,13 +231,13 @@ def phase(name: str, case: Case) -> dict[str, Any]:
     thread.start()
     case.corpus(int(name in ("add", "compare")))
     before, started = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
-    told = PHASES[name](case)
+    figures = PHASES[name](case)
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF)
     ended.set()
     thread.join()
     case.cache.close()
     cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime - spent
-    return {**told, "s": seconds, "cpu s": cpu, "MB": most[0] / 1000, "load": os.getloadavg()[0]}
+    return {**figures, "s": seconds, "cpu s": cpu, "MB": most[0] / 1000, "load": os.getloadavg()[0]}
 
 
 def phases(case: list[str], names: Sequence[str]) -> Iterator[tuple[str, Any]]:
@@ -276,12 +278,13 @@ def main() -> int:
                 *(["--texts", str(options.texts)] if options.texts else []),
             ]
             compared = not options.texts and rows <= LARGEST_COMPARED
-            for name, told in phases(case, [each for each in PHASES if each != "compare" or compared]):
+            for name, figures in phases(case, [each for each in PHASES if each != "compare" or compared]):
                 shown = {
-                    key: round(value, 4) if isinstance(value, float) else value for key, value in told.items()
+                    key: round(value, 4) if isinstance(value, float) else value
+                    for key, value in figures.items()
                 }
                 print(f"{rows} {name}: {json.dumps(shown)}", flush=True)
-                good &= told.get("same", True)
+                good &= figures.get("same", True)
                 if name == "add":
                     vectors, whole = size(folder, "indexes/*/vectors.npy"), size(folder, "indexes/**/*")
                     sqlite = size(folder, "cache.sqlite*")

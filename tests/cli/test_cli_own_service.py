@@ -130,7 +130,7 @@ def test_each_cell_of_a_matrix_is_tried_and_its_mistake_has_the_place_in_it(
         printed = capsys.readouterr()
         assert main(["doctor", "mine.yaml"]) == 1
     found = capsys.readouterr().out
-    assert found.count("the smallest margin") == found.count("  ok     gate     as above\n") == 1
+    assert found.count("needs a margin of") == found.count("  ok     gate     as above\n") == 1
     mistake = "mine.yaml:17:29: response.answer: $.data.text matched nothing in the reply"
     assert mistake in printed.err
     assert printed.out.count("# answer: It is 41.5 m tall.") == 1

@@ -112,7 +112,7 @@ def test_good_and_bad_nights(nights: Project, capsys: pytest.CaptureFixture[str]
         "FAIL: 5 right answers lost (q04 q05 q07 q09 q11); to accept this for 14 days: fathoms gate ..."
         " --acknowledge"
     )
-    assert lines[-3].startswith(f"next  fathoms compare {nights.runs()[0].name} night     ")
+    assert lines[-3] == "next  fathoms compare night~6 night     all figures: gate --all"
     assert lines[-2] == "      fathoms gate night --baseline baseline.json --preset small --acknowledge"
     (found,) = small(capsys, 100)["losses"]
     assert (found["right"], found["needed"], found["nights"], found["answers"]) == (12, 5, 4, 4)

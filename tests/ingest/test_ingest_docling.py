@@ -261,11 +261,11 @@ class TestSample:
         assert "HULL SURVEY" not in documents["tallowmere"].pages[5].text
 
     def test_progress_is_told_by_page(self, documents: dict[str, Document]) -> None:
-        _, told = sample()
-        assert told[0][0] == 0
-        assert told[-1] == (27, 27)
-        assert [done for done, _ in told] == sorted(done for done, _ in told)
-        assert len({done for done, _ in told}) > 15
+        _, steps = sample()
+        assert steps[0][0] == 0
+        assert steps[-1] == (27, 27)
+        assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+        assert len({done for done, _ in steps}) > 15
         assert len(documents) == 5
 
     def test_the_document_is_remade_from_what_is_kept(self, documents: dict[str, Document]) -> None:
@@ -335,10 +335,10 @@ def test_what_only_the_export_needs_converts_nothing_again(tmp_path: Path) -> No
     path, cache = extract(tmp_path, "lumet", 2), Cache(tmp_path / "cache")
     stages: list[str] = []
 
-    def texts(made: Pipeline) -> str:
+    def texts(config: Pipeline) -> str:
         stages.clear()
-        ready = made.prepare(
-            {path.name: path}, cache, workers=1, progress=lambda *told: stages.append(told[0])
+        ready = config.prepare(
+            {path.name: path}, cache, workers=1, progress=lambda *counts: stages.append(counts[0])
         )
         return " ".join(chunk.text for chunk in ready.index.chunks)
 
@@ -352,8 +352,8 @@ def test_what_only_the_export_needs_converts_nothing_again(tmp_path: Path) -> No
 
 
 def test_the_hybrid_chunker_needs_the_parser() -> None:
-    made = Pipeline.model_validate(
+    config = Pipeline.model_validate(
         {"chunk": {"kind": "docling-hybrid"}, "generate": {"kind": "scripted", "default": "?"}}
     )
     with pytest.raises(ConfigError, match=r"needs ingest: \{kind: docling\}"):
-        made.checks()["chunk"]()
+        config.checks()["chunk"]()

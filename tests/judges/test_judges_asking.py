@@ -101,8 +101,8 @@ def test_the_faster_fingerprint_is_the_same(parts: list[str | int | None]) -> No
 
 @given(st.text(st.characters()), st.text(st.characters()), st.text(st.characters()))
 def test_a_verdict_is_found_by_what_was_asked(claim: str, premise: str, context: str) -> None:
-    asked = Judgement(claim, premise, context)
-    assert verdict_key("0f" * 16, asked, 2) == fingerprint(
+    judgement = Judgement(claim, premise, context)
+    assert verdict_key("0f" * 16, judgement, 2) == fingerprint(
         "0f" * 16, claim, context, fingerprint(premise), None, 2
     )
 
@@ -152,8 +152,8 @@ def test_what_could_not_be_read_is_asked_for_again_later_and_nothing_else(tmp_pa
         both = (GREEN, TALL)
         first, spent = judge_all(judge, tmp_path, *both)
         assert (first.verdicts[TALL].label, spent.calls, spent.cost) == ("unparsed", 2, 1 + 2)
-        held, spent = judge_all(judge, tmp_path, *both, limit=-1)
-        assert (held.verdicts, spent.calls, spent.found) == (first.verdicts, 0, 2)
+        stored, spent = judge_all(judge, tmp_path, *both, limit=-1)
+        assert (stored.verdicts, spent.calls, spent.found) == (first.verdicts, 0, 2)
         said["50 m"] = ""
         failed, spent = judge_all(judge, tmp_path, *both)
         assert (failed.verdicts, spent.calls, spent.failed) == (first.verdicts, 1, 1)

@@ -92,12 +92,12 @@ def test_released_exemplars_are_those_that_were_pulled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FATHOMS_CACHE_DIR", str(tmp_path))
-    asked = {"abstention": {"kind": "linear", "exemplars": "released"}}
-    assert Scoring.model_validate(asked).abstention.exemplars is None
+    settings = {"abstention": {"kind": "linear", "exemplars": "released"}}
+    assert Scoring.model_validate(settings).abstention.exemplars is None
     pulled = tmp_path / "data" / "fathoms-rag" / "statement_abstention_training.json"
     pulled.parent.mkdir(parents=True)
     pulled.write_text('{"statement": ["It is red."], "abstention": ["Nobody knows."]}')
-    found = Scoring.model_validate(asked)
+    found = Scoring.model_validate(settings)
     assert found.abstention.exemplars == pulled
     assert found.at(Path("elsewhere")).abstention.exemplars == pulled
 
@@ -116,12 +116,12 @@ def test_known_verdicts_are_not_asked_for_again() -> None:
     # one by the plain rule, one by the configured classifier
     assert sorted(verdict.claim for verdict in first.verdicts.values()) == ["Paris."] * 2 + ["Rome."] * 2
     # a label that the classifier would never give shows where it came from
-    kept = {
+    verdicts = {
         key: Verdict(claim=verdict.claim, premise="by hand", label="abstention", why="0.5")
         for key, verdict in first.verdicts.items()
         if verdict.claim == "Paris."
     }
-    again = score(records, Scoring(), kept)
+    again = score(records, Scoring(), verdicts)
     assert [row["paper-by-words"].abstention for row in again.rows] == ["abstention", "statement", "empty"]
     assert again.rows[0]["paper-by-words"].model_dump(exclude_none=True)["why"] == {
         "nearest": "by hand",
@@ -146,12 +146,12 @@ def test_every_profile_has_its_own_classifier(colours: Path) -> None:
         {"paper-configured": "statement", "fathoms": "abstention"},
         {"paper-configured": "abstention", "fathoms": "statement"},
     ]
-    made = {name: figures.classifier for name, figures in summarise(records, scores).items()}
-    assert {name: (rule["unit"], rule["least_cosine"]) for name, rule in made.items()} == {
+    classifiers = {name: figures.classifier for name, figures in summarise(records, scores).items()}
+    assert {name: (rule["unit"], rule["least_cosine"]) for name, rule in classifiers.items()} == {
         "paper-configured": ("answer", -1),
         "fathoms": ("sentence", 0.4),
     }
-    assert {rule["exemplars"] for rule in made.values()} == {str(colours)}
+    assert {rule["exemplars"] for rule in classifiers.values()} == {str(colours)}
 
 
 def test_a_configured_plain_rule_is_asked_once(colours: Path) -> None:

@@ -32,22 +32,6 @@ KEYS = {
 TERMS = {"text/folding.py": {"without_vowel_marks"}}
 """Names in which such a word is the term of the field."""
 
-LEFT = {
-    "benchmarks/abstention/train.py": {"kept"},
-    "benchmarks/building/whole.py": {"told"},
-    "benchmarks/search/index.py": {"kept", "made", "told"},
-    "tests/extras/exchange/test_reading_retrieval.py": {"asked", "made"},
-    "tests/extras/questions/test_making_stages.py": {"made"},
-    "tests/ingest/test_ingest_docling.py": {"made", "told"},
-    "tests/judges/test_judges_asking.py": {"asked", "held"},
-    "tests/metrics/test_metrics_abstention.py": {"asked", "kept", "made"},
-    "tests/package/test_registry.py": {"made"},
-    "tests/pipeline/test_vector_index.py": {"made"},
-    "tests/retrieve/test_retrieve_degrade.py": {"made"},
-    "tests/retrieve/test_retrieve_distractors.py": {"asked", "made"},
-}
-"""Variables of tests and benchmarks that are still to be renamed, by their module."""
-
 WORD = re.compile("[A-Z]?[a-z]+")
 
 
@@ -100,7 +84,7 @@ def test_no_variable_of_tests_and_benchmarks_has_a_vague_word() -> None:
     found = {}
     for path in (path for part in ("tests", "benchmarks") for path in (ROOT / part).rglob("*.py")):
         module = path.relative_to(ROOT).as_posix()
-        names = vague(path.read_text(encoding="utf-8"), variables_in) - LEFT.get(module, set())
+        names = vague(path.read_text(encoding="utf-8"), variables_in)
         if names:
             found[module] = sorted(names)
     assert not found, "name what it is, such as replies, calls, questions or built"
@@ -111,8 +95,6 @@ def test_keys_and_terms_that_are_allowed_exist() -> None:
     modules = {module for module, _ in allowed if (PACKAGE / module).exists()}  # `make core` has no extras
     there = {(module, name) for module in modules for name in vague((PACKAGE / module).read_text("utf-8"))}
     assert {one for one in allowed if one[0] in modules} <= there
-    for module, names in LEFT.items():
-        assert names <= vague((ROOT / module).read_text("utf-8"), variables_in), module
 
 
 def test_every_way_to_give_a_name_is_seen() -> None:

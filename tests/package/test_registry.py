@@ -71,8 +71,8 @@ def test_every_line_leads_to_components_with_kinds_of_their_own(room: Room) -> N
 def test_a_component_keeps_its_fingerprint_wherever_its_module_is(
     room: Room, options: dict[str, Any], expected: str
 ) -> None:
-    made = TypeAdapter(built_in(room)[options["kind"]]).validate_python(options)
-    identity = made.identity()
+    component = TypeAdapter(built_in(room)[options["kind"]]).validate_python(options)
+    identity = component.identity()
     del identity["versions"]
     assert fingerprint(without_versions(identity)) == expected
 

@@ -60,9 +60,9 @@ def index(folder: Path, found: Corpus, embedder: LexicalEmbedder | None = None, 
     work = Preparation(cache, times=times)
     indexer = VectorIndexer(embedder or LexicalEmbedder(), work, **options)
     vectors = indexer.index(fingerprint(list(found.items())), [len(t) for t in found.values()], documents)
-    made = sum(int(took["made"]) for took in times.report().values())
+    embedded = sum(int(took["made"]) for took in times.report().values())
     cache.close()
-    return Work(np.array(vectors), made, read)
+    return Work(np.array(vectors), embedded, read)
 
 
 def segments(folder: Path) -> dict[str, int]:
@@ -85,11 +85,11 @@ def test_by_hand(tmp_path: Path) -> None:
 
 def test_one_percent_more_documents_cost_one_percent(tmp_path: Path) -> None:
     old = corpus(300)
-    assert (made := index(tmp_path, old)).embedded == 900
+    assert (work := index(tmp_path, old)).embedded == 900
     (whole,) = segments(tmp_path).values()
     again = index(tmp_path, old)
     assert (again.embedded, again.read) == (0, []), "a hit reads nothing but the segments"
-    assert np.array_equal(again.vectors, made.vectors)
+    assert np.array_equal(again.vectors, work.vectors)
 
     new = {"another": ["delta", "epsilon"], **old, "between": ["zeta"]}
     grown = index(tmp_path, new)
@@ -113,9 +113,9 @@ def test_documents_that_go_or_change(tmp_path: Path) -> None:
 
 def test_segments_and_blocks_of_any_size(tmp_path: Path) -> None:
     found = {**corpus(23), "long": [f"word{n}" for n in range(30)]}
-    made = index(tmp_path, found, rows=12, texts=5)
+    work = index(tmp_path, found, rows=12, texts=5)
     assert len(segments(tmp_path)) == 6, "of four documents each, the last with the long document"
-    assert np.array_equal(made.vectors, expected(found))
+    assert np.array_equal(work.vectors, expected(found))
 
 
 def test_a_damaged_segment_is_written_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -127,11 +127,11 @@ def test_a_damaged_segment_is_written_again(tmp_path: Path, caplog: pytest.LogCa
     data[-3] ^= 1
     path.write_bytes(data)
     with caplog.at_level(logging.WARNING):
-        made = index(tmp_path, found, rows=12)
+        work = index(tmp_path, found, rows=12)
     assert len(caplog.records) == 1
-    assert (len(made.read), made.embedded) == (4, 0)
+    assert (len(work.read), work.embedded) == (4, 0)
     assert segments(tmp_path) == before
-    assert np.array_equal(made.vectors, expected(found))
+    assert np.array_equal(work.vectors, expected(found))
     more = {**found, "new": ["omega"]}
     path.unlink()
     assert np.array_equal(index(tmp_path, more, rows=12).vectors, expected(more))
@@ -198,7 +198,7 @@ def test_killed_at_any_moment_and_two_at_once(tmp_path: Path) -> None:
     both = [start(90), start(100)]
     assert [process.wait(120) for process in both] == [0, 0]
     found = corpus(100, 40)
-    made = index(tmp_path, found)
-    assert (made.embedded, made.read) == (0, [])
-    assert np.array_equal(made.vectors, expected(found))
+    work = index(tmp_path, found)
+    assert (work.embedded, work.read) == (0, [])
+    assert np.array_equal(work.vectors, expected(found))
     assert list((tmp_path / "indexes").glob(".*.part")) == []

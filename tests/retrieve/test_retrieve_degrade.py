@@ -63,10 +63,10 @@ def degrade(share: float, seed: int = 0, top_k: int = 3) -> Degrade:
 @pytest.mark.parametrize(("wanted", "reached"), [(1, 1), (0.71, 0.7), (0.5, 0.5), (0.04, 0.05), (0, 0)])
 def test_the_mean_recall_is_the_stated_one(wanted: float, reached: float, index) -> None:
     """20 gold pages of 10 questions weigh .05 each, so .71 becomes .70: the nearest that there is."""
-    made = index()
-    rows = degrade(wanted).search(made, QUESTIONS)
+    corpus = index()
+    rows = degrade(wanted).search(corpus, QUESTIONS)
     assert recall(rows) == pytest.approx(reached)
-    assert made.notes["degraded"] == pytest.approx(
+    assert corpus.notes["degraded"] == pytest.approx(
         {"wanted": wanted, "before": 1, "reached": reached, "questions": 10}
     )
 
@@ -99,9 +99,9 @@ def test_a_chunk_over_two_gold_pages_goes_as_a_whole(index) -> None:
     """One question, whose two gold pages are touched by one chunk: the recall can be 1 or 0."""
     both = [Chunk(id="x", document="valve.pdf", pages=(4, 5), text="valve valve"), *CHUNKS[:3]]
     for wanted, expected in ((0.6, 1.0), (0.4, 0.0)):
-        made = index(both)
-        rows = degrade(wanted).search(made, QUESTIONS[:1])
-        assert recall(rows, QUESTIONS[:1]) == expected == made.notes["degraded"]["reached"]
+        corpus = index(both)
+        rows = degrade(wanted).search(corpus, QUESTIONS[:1])
+        assert recall(rows, QUESTIONS[:1]) == expected == corpus.notes["degraded"]["reached"]
 
 
 def test_unanswerable_questions_keep_their_hits(index) -> None:
@@ -125,8 +125,8 @@ def test_the_oracle_degraded_and_configs(index) -> None:
     rows = Degrade(retriever=Oracle(), recall=0.7).search(index(), QUESTIONS)
     assert recall(rows) == pytest.approx(0.7)
     config = {"kind": "degrade", "recall": 0.71, "retriever": {"kind": "bm25"}}
-    made = TypeAdapter(AnyRetriever).validate_python(config)
-    assert isinstance(made, Degrade)
-    assert (made.needs, made.retriever.top_k, made.searches_all) == ("chunks", 3, True)
-    assert made.identity() != made.model_copy(update={"seed": 1}).identity()
-    assert made.identity() != made.model_copy(update={"retriever": BM25(top_k=4)}).identity()
+    retriever = TypeAdapter(AnyRetriever).validate_python(config)
+    assert isinstance(retriever, Degrade)
+    assert (retriever.needs, retriever.retriever.top_k, retriever.searches_all) == ("chunks", 3, True)
+    assert retriever.identity() != retriever.model_copy(update={"seed": 1}).identity()
+    assert retriever.identity() != retriever.model_copy(update={"retriever": BM25(top_k=4)}).identity()

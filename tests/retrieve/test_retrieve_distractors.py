@@ -48,8 +48,8 @@ def index(folder: Path, pages: dict[int, str] = PAGES) -> Index:
     return Index([document], chunks, None, lambda texts: None, folder / fingerprint(pages))  # type: ignore[arg-type, return-value]
 
 
-def found(made: Index, questions: Sequence[Question] = (ASKED,), **options: Any) -> list[list[int]]:
-    rows = Distractors(**{"retriever": BY, **options}).search(made, questions)
+def found(corpus: Index, questions: Sequence[Question] = (ASKED,), **options: Any) -> list[list[int]]:
+    rows = Distractors(**{"retriever": BY, **options}).search(corpus, questions)
     for row in rows:
         assert [hit.rank for hit in row] == list(range(1, len(row) + 1))
     return [[hit.chunk.pages[0] for hit in row] for row in rows]
@@ -74,20 +74,20 @@ def test_what_a_question_gets(options: dict[str, Any], pages: list[int] | None, 
 
 
 def test_the_shuffled_order_depends_on_the_seed_and_the_question_alone(tmp_path: Path) -> None:
-    made = index(tmp_path)
+    corpus = index(tmp_path)
     others = [ASKED.model_copy(update={"id": f"q{number}"}) for number in range(20)]
-    rows = found(made, others, distractors=3)
-    assert found(made, others[::-1], distractors=3) == rows[::-1]
-    assert found(made, others, distractors=3, seed=1) != rows
+    rows = found(corpus, others, distractors=3)
+    assert found(corpus, others[::-1], distractors=3) == rows[::-1]
+    assert found(corpus, others, distractors=3, seed=1) != rows
     assert {tuple(sorted(row)) for row in rows} == {(1, 2, 4, 5, 6)}
     first = [row.index(6) for row in rows]
     assert set(first) == set(range(5)), "the gold stands in every place"
 
 
 def test_what_was_done_is_noted(tmp_path: Path) -> None:
-    made = index(tmp_path)
-    found(made, distractors=4, seed=3)
-    assert made.notes["distractors"] == {
+    corpus = index(tmp_path)
+    found(corpus, distractors=4, seed=3)
+    assert corpus.notes["distractors"] == {
         "mode": "gold-plus-distractors",
         "number": 4,
         "by": "bm25",
@@ -100,38 +100,38 @@ def test_what_was_done_is_noted(tmp_path: Path) -> None:
 
 
 def test_gold_without_a_page_and_questions_without_an_answer(tmp_path: Path) -> None:
-    made = index(tmp_path)
+    corpus = index(tmp_path)
     quoted = ASKED.model_copy(update={"evidence": (Evidence(document="a.pdf", quote=PAGES[6]),)})
-    assert found(made, [quoted], mode="distractors-only") == [[5, 4, 2, 1]]
+    assert found(corpus, [quoted], mode="distractors-only") == [[5, 4, 2, 1]]
     none = Question(id="no", text="valve?", category="c", answerable=False)
-    assert found(made, [none], distractors=2, position="last") == [[6, 5]]
-    assert found(made, [none], mode="gold-only") == [[]]
+    assert found(corpus, [none], distractors=2, position="last") == [[6, 5]]
+    assert found(corpus, [none], mode="gold-only") == [[]]
     bare = Question(id="bare", text="valve?", category="c")
     with pytest.raises(ConfigError, match=r"1 answerable question has none \(bare\)"):
-        found(made, [bare])
+        found(corpus, [bare])
     # the function is used where gold is made, and takes a document without a gold page for gold as a whole
     unplaced = bare.model_copy(update={"evidence": (Evidence(document="a.pdf"),)})
-    assert without_gold(made, BY, [unplaced], 3)[0].hits == ()
+    assert without_gold(corpus, BY, [unplaced], 3)[0].hits == ()
 
 
 def test_the_search_goes_deep_enough(tmp_path: Path) -> None:
     """59 of 60 chunks are gold; the one that is not comes last. Fused rankings are deep in all parts."""
     pages = {n: " ".join(["valve"] * n) for n in range(1, 61)}
     gold = tuple(Evidence(document="a.pdf", page=n) for n in range(2, 61))
-    made, asked = index(tmp_path, pages), ASKED.model_copy(update={"evidence": gold})
+    corpus, question = index(tmp_path, pages), ASKED.model_copy(update={"evidence": gold})
     for by in (BY, Hybrid(of=(BY, BM25(top_k=1)), top_k=1)):
-        [one] = without_gold(made, by, [asked], 1)
+        [one] = without_gold(corpus, by, [question], 1)
         assert [hit.chunk.id for hit in one.hits] == ["p1"]
 
 
 def test_short_answers_tell_nothing_and_other_scripts_have_no_words(tmp_path: Path) -> None:
     pages = {1: "valve 12", 2: "valve 弁は五月に作られた", 3: "valve maybe"}
-    made = index(tmp_path, pages)
+    corpus = index(tmp_path, pages)
     gold = Evidence(document="a.pdf", page=9)
 
     def left(*answers: str) -> set[str]:
-        asked = ASKED.model_copy(update={"answers": tuple((one,) for one in answers), "evidence": (gold,)})
-        return {hit.chunk.id for hit in without_gold(made, BY, [asked], 3)[0].hits}
+        question = ASKED.model_copy(update={"answers": tuple((one,) for one in answers), "evidence": (gold,)})
+        return {hit.chunk.id for hit in without_gold(corpus, BY, [question], 3)[0].hits}
 
     assert left("12") == left("may") == {"p1", "p2", "p3"}
     assert left("作られた") == {"p1", "p3"}
@@ -140,19 +140,19 @@ def test_short_answers_tell_nothing_and_other_scripts_have_no_words(tmp_path: Pa
 def test_numbers_are_answers_with_and_without_marks_of_thousands(tmp_path: Path) -> None:
     pages = {1: "valve of 1,234.5 m", 2: "valve of 1234.5 m", 3: "valve of 1234 m"}
     gold = (Evidence(document="a.pdf", page=9),)
-    asked = ASKED.model_copy(update={"answers": ((GoldNumber(number=1234.5),),), "evidence": gold})
-    [found_now] = without_gold(index(tmp_path, pages), BY, [asked], 3)
+    question = ASKED.model_copy(update={"answers": ((GoldNumber(number=1234.5),),), "evidence": gold})
+    [found_now] = without_gold(index(tmp_path, pages), BY, [question], 3)
     assert {hit.chunk.id for hit in found_now.hits} == {"p3"}
     assert found_now.answering == 2
 
 
 def test_configs(tmp_path: Path) -> None:
     config = {"kind": "distractors", "retriever": {"kind": "bm25"}, "distractors": 7}
-    made = TypeAdapter(AnyRetriever).validate_python(config)
-    assert isinstance(made, Distractors)
-    assert (made.needs, made.pages) == ("chunks", None)
-    assert made.identity() != made.model_copy(update={"seed": 1}).identity()
-    assert made.identity() != made.model_copy(update={"retriever": BM25(b=0)}).identity()
+    retriever = TypeAdapter(AnyRetriever).validate_python(config)
+    assert isinstance(retriever, Distractors)
+    assert (retriever.needs, retriever.pages) == ("chunks", None)
+    assert retriever.identity() != retriever.model_copy(update={"seed": 1}).identity()
+    assert retriever.identity() != retriever.model_copy(update={"retriever": BM25(b=0)}).identity()
     graded = Rerank(first=BM25(), by=LLMReranker(generate=ScriptedModel()))
     with pytest.raises(ValidationError, match="a language model cannot choose distractors"):
         Distractors(retriever=graded)
@@ -167,17 +167,17 @@ def test_distractors_by_pictures_of_pages(tmp_path: Path) -> None:
         sha256="",
         pages=tuple(Page(number=number, text=f"page {number}") for number in (1, 2, 3)),
     )
-    made = replace(pictured(tmp_path, visual), documents=[document])
-    asked = Question(
+    corpus = replace(pictured(tmp_path, visual), documents=[document])
+    question = Question(
         id="q", text="first", category="c", evidence=(Evidence(document="a.pdf", page=2),), answers=(("x",),)
     )
     options = {"retriever": visual, "distractors": 2}
-    assert found(made, [asked], mode="gold-only", **options) == [[2]]
-    assert found(made, [asked], mode="distractors-only", **options) == [[3, 1]]
-    assert found(made, [asked], position="last", **options) == [[3, 1, 2]]
+    assert found(corpus, [question], mode="gold-only", **options) == [[2]]
+    assert found(corpus, [question], mode="distractors-only", **options) == [[3, 1]]
+    assert found(corpus, [question], position="last", **options) == [[3, 1, 2]]
     hybrid = Hybrid(of=(visual, BM25()), top_k=1)
     assert Distractors(retriever=hybrid).pages == visual.pages
-    assert found(made, [asked], mode="gold-only", retriever=hybrid) == [[2]]
+    assert found(corpus, [question], mode="gold-only", retriever=hybrid) == [[2]]
 
 
 def test_a_prompt_that_sorts_by_page_is_refused() -> None:

@@ -28,9 +28,9 @@ QUESTIONS = [
 
 @given(st.text(), st.lists(st.integers(1, 10**8), max_size=3).map(tuple))
 def test_an_id_is_one_word_and_says_where_it_is_from(document: str, pages: tuple[int, ...]) -> None:
-    made = page_id(document, pages)
-    assert len(f"a {made} b".split()) == 3 or not document
-    assert place_of(made) == (document, pages)
+    identifier = page_id(document, pages)
+    assert len(f"a {identifier} b".split()) == 3 or not document
+    assert place_of(identifier) == (document, pages)
     assert text_of(word(document)) == document
 
 
@@ -198,7 +198,7 @@ def test_lines_of_trec_that_are_wrong_are_all_named(write: Any) -> None:
 
 def test_files_tell_questions_with_the_same_text_apart_and_hits_do_not(tmp_path: Path) -> None:
     """A search that found the document of the other question has missed, and is not taken for the other."""
-    asked = [
+    questions = [
         Question(id=name, text="How tall is it?", category="A", files=(f"{name}.pdf",), reference="?")
         for name in ("a", "b")
     ]
@@ -207,7 +207,7 @@ def test_files_tell_questions_with_the_same_text_apart_and_hits_do_not(tmp_path:
         for file in ("a.pdf", ["docs/b.pdf"], [])
     ]
     (tmp_path / "hits.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    found = read_hits(tmp_path / "hits.jsonl", asked)
+    found = read_hits(tmp_path / "hits.jsonl", questions)
     assert [record.question.id for record in found.records] == ["a", "b"]
     assert found.warnings[0].endswith(
         ":3: several questions have this text: name one by 'id' (a, b), or its documents by 'files'"

@@ -87,16 +87,16 @@ GOOD = wrote(
 
 
 def draft(cache: Cache, said: tuple[str, str] = GOOD, language: str = "same") -> Draft:
-    ((_, made),) = single.drafted([component()], documents(), asker(cache, said), language)
-    return made
+    ((_, drafted),) = single.drafted([component()], documents(), asker(cache, said), language)
+    return drafted
 
 
 def test_a_draft_has_its_evidence_and_an_id_that_says_where_it_is_from(cache: Cache) -> None:
-    made = draft(cache)
-    assert made.failed is None
-    assert made.question.id.startswith("lune-")
-    assert made.question.category == "Text-Only"
-    assert made.question.evidence == (
+    drafted = draft(cache)
+    assert drafted.failed is None
+    assert drafted.question.id.startswith("lune-")
+    assert drafted.question.category == "Text-Only"
+    assert drafted.question.evidence == (
         Evidence(
             document="lune.pdf", page=1, quote="is serviced every three months by two people", modality="text"
         ),
@@ -121,9 +121,9 @@ def test_a_draft_has_its_evidence_and_an_id_that_says_where_it_is_from(cache: Ca
     ],
 )
 def test_rules_drop_drafts_with_the_reason(cache: Cache, said: tuple[str, str], failed: str) -> None:
-    made = draft(cache, said)
-    assert made.failed is not None
-    assert made.failed.name == failed
+    drafted = draft(cache, said)
+    assert drafted.failed is not None
+    assert drafted.failed.name == failed
 
 
 def test_what_stands_before_the_last_blank_line_is_the_same_for_all_requests_about_a_component(
@@ -171,8 +171,8 @@ def test_components_without_a_fact_are_not_asked_about(cache: Cache) -> None:
     assert failed is not None
     assert failed.name == "components: worth asking about"
     model = asker(cache, ("worth", said), GOOD)
-    ((_, made),) = single.drafted([component()], documents(), model, judged=False)
-    assert made.failed is None
+    ((_, drafted),) = single.drafted([component()], documents(), model, judged=False)
+    assert drafted.failed is None
 
 
 def test_half_a_character_in_a_reply_is_replaced(cache: Cache) -> None:
@@ -192,10 +192,10 @@ def test_languages() -> None:
 def clear(
     cache: Cache, tmp_path: Path, *replies: tuple[str, str], most: int = 1, rounds: int = 1
 ) -> clarity.Clear:
-    made = draft(cache)
+    drafted = draft(cache)
     return clarity.clarified(
-        [made],
-        {made.question.id: component()},
+        [drafted],
+        {drafted.question.id: component()},
         documents(),
         searches(tmp_path),
         asker(cache, *replies),
@@ -224,11 +224,11 @@ def test_a_vague_question_is_rewritten_and_judged_again(cache: Cache, tmp_path: 
     """Both pages answer the first version, and its own page alone the second."""
     old = "subject does not.\n\nQuestion: How often is the Lune"
     found = clear(cache, tmp_path, VAGUE, (old, answers_of(1, 2)), OWN)
-    (made,) = found.drafts
-    assert made.failed is None
-    assert made.question.text == NEW
-    assert found.pages == {made.question.id: {("lune.pdf", 1): EVERY}}
-    assert [check.item for check in made.checks if check.check == "clarity"] == [
+    (drafted,) = found.drafts
+    assert drafted.failed is None
+    assert drafted.question.text == NEW
+    assert found.pages == {drafted.question.id: {("lune.pdf", 1): EVERY}}
+    assert [check.item for check in drafted.checks if check.check == "clarity"] == [
         "its own page answers it",
         "rewritten",
         "its own page answers it",
@@ -237,33 +237,33 @@ def test_a_vague_question_is_rewritten_and_judged_again(cache: Cache, tmp_path: 
 
 
 def test_a_question_that_stays_vague_is_dropped(cache: Cache, tmp_path: Path) -> None:
-    (made,) = clear(cache, tmp_path, VAGUE, (ASKED, answers_of(1, 2))).drafts
-    assert made.failed is not None
-    assert made.failed.reason == "2 pages answer it after 1 rewriting"
+    (drafted,) = clear(cache, tmp_path, VAGUE, (ASKED, answers_of(1, 2))).drafts
+    assert drafted.failed is not None
+    assert drafted.failed.reason == "2 pages answer it after 1 rewriting"
 
 
 def test_a_question_that_few_pages_answer_stays(cache: Cache, tmp_path: Path) -> None:
     found = clear(cache, tmp_path, OWN)
-    (made,) = found.drafts
-    assert made.failed is None
-    assert found.pages == {made.question.id: {("lune.pdf", 1): EVERY}}
+    (drafted,) = found.drafts
+    assert drafted.failed is None
+    assert found.pages == {drafted.question.id: {("lune.pdf", 1): EVERY}}
 
 
 def test_a_question_that_its_own_page_does_not_answer_is_dropped(cache: Cache, tmp_path: Path) -> None:
-    (made,) = clear(cache, tmp_path, (ASKED, answers_of(2, 7))).drafts  # there is no seventh
-    assert made.failed is not None
-    assert made.failed.name == "clarity: its own page answers it"
+    (drafted,) = clear(cache, tmp_path, (ASKED, answers_of(2, 7))).drafts  # there is no seventh
+    assert drafted.failed is not None
+    assert drafted.failed.name == "clarity: its own page answers it"
 
 
 def test_a_rewriting_must_keep_the_rules(cache: Cache, tmp_path: Path) -> None:
-    (made,) = clear(
+    (drafted,) = clear(
         cache,
         tmp_path,
         ("too vague", "How often is the pump on this page serviced?"),
         (ASKED, answers_of(1, 2)),
     ).drafts
-    assert made.failed is not None
-    assert made.failed.name == "rules: no mention of its source"
+    assert drafted.failed is not None
+    assert drafted.failed.name == "rules: no mention of its source"
 
 
 def test_what_is_shown_of_a_long_page_is_where_the_question_and_its_answer_stand() -> None:
@@ -280,9 +280,9 @@ def test_what_is_shown_of_a_long_page_is_where_the_question_and_its_answer_stand
 
 
 def test_a_page_that_cannot_be_judged_is_no_page_without_an_answer(cache: Cache, tmp_path: Path) -> None:
-    (made,) = clear(cache, tmp_path, (ASKED, "perhaps")).drafts
-    assert made.failed is not None
-    assert made.failed.name == "clarity: judged"
+    (drafted,) = clear(cache, tmp_path, (ASKED, "perhaps")).drafts
+    assert drafted.failed is not None
+    assert drafted.failed.name == "clarity: judged"
 
 
 EVIDENCE = "The mesh has 130 micrometres."
@@ -354,13 +354,13 @@ def test_phrases_hold_in_the_evidence_and_in_the_reference(
 
 
 def gold(cache: Cache, said: object) -> Draft:
-    made = draft(cache)
-    own = {made.question.id: component()}
-    return answers.answered([made], own, asker(cache, ("Write the gold answer", json.dumps(said))))[0]
+    drafted = draft(cache)
+    own = {drafted.question.id: component()}
+    return answers.answered([drafted], own, asker(cache, ("Write the gold answer", json.dumps(said))))[0]
 
 
 def test_a_gold_answer_has_all_its_forms(cache: Cache) -> None:
-    made = gold(
+    drafted = gold(
         cache,
         {
             "short": "three months",
@@ -368,55 +368,57 @@ def test_a_gold_answer_has_all_its_forms(cache: Cache) -> None:
             "phrases": [["three months", "3 months", "quarterly"]],
         },
     )
-    assert made.failed is None
-    assert made.question.answers == (("three months",), ("3 months",))
-    assert made.question.reference == made.question.long_answer == "It is serviced every three months."
-    assert made.question.short_answer == "three months"
+    assert drafted.failed is None
+    assert drafted.question.answers == (("three months",), ("3 months",))
+    assert drafted.question.reference == drafted.question.long_answer == "It is serviced every three months."
+    assert drafted.question.short_answer == "three months"
 
 
 def test_the_drafted_answer_stands_in_where_the_gold_one_does_not_hold(cache: Cache) -> None:
-    made = gold(cache, {"short": "twice a year", "long": "It is every three months.", "phrases": []})
-    assert made.question.answers == (("every three months",),)
-    assert made.question.short_answer == "every three months"
+    drafted = gold(cache, {"short": "twice a year", "long": "It is every three months.", "phrases": []})
+    assert drafted.question.answers == (("every three months",),)
+    assert drafted.question.short_answer == "every three months"
 
 
 def test_a_gold_answer_that_speaks_of_the_passage_drops_the_draft(cache: Cache) -> None:
     long = "The passage says that it is every three months."
-    made = gold(cache, {"short": "three months", "long": long, "phrases": []})
-    assert made.failed is not None
-    assert made.failed.name == "answers: no mention of its source"
+    drafted = gold(cache, {"short": "three months", "long": long, "phrases": []})
+    assert drafted.failed is not None
+    assert drafted.failed.name == "answers: no mention of its source"
 
 
 def test_a_gold_answer_that_stands_nowhere_drops_the_draft(cache: Cache) -> None:
-    made = draft(cache, wrote("How often is the Lune pump serviced?", "yearly", "The Lune pump"))
-    own = {made.question.id: component()}
+    drafted = draft(cache, wrote("How often is the Lune pump serviced?", "yearly", "The Lune pump"))
+    own = {drafted.question.id: component()}
     said = json.dumps({"short": "daily", "long": "Daily.", "phrases": [["daily"]]})
-    (dropped,) = answers.answered([made], own, asker(cache, ("Write the gold answer", said)))
+    (dropped,) = answers.answered([drafted], own, asker(cache, ("Write the gold answer", said)))
     assert dropped.failed is not None
     assert dropped.failed.name == "answers: phrases hold"
 
 
 def test_labels_add_the_pages_that_hold_the_answer(cache: Cache) -> None:
-    made = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
-    pages = {made.question.id: {("lune.pdf", 1): "quarterly", ("lune.pdf", 2): "four times a year"}}
-    (found,) = labels.labelled([made], pages, documents(), asker(cache, ("Does this page hold", "yes")), {})
+    drafted = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
+    pages = {drafted.question.id: {("lune.pdf", 1): "quarterly", ("lune.pdf", 2): "four times a year"}}
+    (found,) = labels.labelled(
+        [drafted], pages, documents(), asker(cache, ("Does this page hold", "yes")), {}
+    )
     assert found.failed is None
     assert found.question.gold_pages == {("lune.pdf", 1), ("lune.pdf", 2)}
     (every,) = labels.labelled(
-        [made], {}, documents(), asker(cache, ("Does this page hold", "yes")), {}, None
+        [drafted], {}, documents(), asker(cache, ("Does this page hold", "yes")), {}, None
     )
     assert every.question.files == ("lune.pdf", "varn.pdf")
-    (dropped,) = labels.labelled([made], pages, documents(), asker(cache), {})
+    (dropped,) = labels.labelled([drafted], pages, documents(), asker(cache), {})
     assert dropped.failed is not None
     assert dropped.failed.name == "labels: its own page holds the answer"
 
 
 def test_a_page_whose_answer_is_the_gold_one_needs_no_further_call(cache: Cache) -> None:
     """The judge, who did not know the answer, found it there; of other words a judge decides who knows it."""
-    made = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
-    pages = {made.question.id: {("lune.pdf", 1): "Every three months.", ("lune.pdf", 2): "each quarter"}}
+    drafted = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
+    pages = {drafted.question.id: {("lune.pdf", 1): "Every three months.", ("lune.pdf", 2): "each quarter"}}
     model = asker(cache)
-    (found,) = labels.labelled([made], pages, documents(), model, {})
+    (found,) = labels.labelled([drafted], pages, documents(), model, {})
     assert found.failed is None
     assert found.question.gold_pages == {("lune.pdf", 1)}
     assert model.journal.spent["labels"].calls == 1
@@ -425,11 +427,11 @@ def test_a_page_whose_answer_is_the_gold_one_needs_no_further_call(cache: Cache)
 def changed(
     cache: Cache, tmp_path: Path, question: str, detail: str, other: str, *replies: tuple[str, str]
 ) -> Draft:
-    made = draft(cache)
+    drafted = draft(cache)
     said = json.dumps({"question": question, "detail": detail, "replacement": other})
     (found,) = unanswerable.unanswerable(
-        [made],
-        {made.question.id: component()},
+        [drafted],
+        {drafted.question.id: component()},
         documents(),
         searches(tmp_path),
         asker(cache, ("Change this question", said), (ASKED, answers_of()), *replies),
@@ -438,13 +440,13 @@ def changed(
 
 
 def test_an_unanswerable_question_differs_in_one_detail_that_is_nowhere(cache: Cache, tmp_path: Path) -> None:
-    made = changed(
+    drafted = changed(
         cache, tmp_path, "How often is the Merle pump of the north hall serviced?", "Lune", "Merle"
     )
-    assert made.failed is None
-    assert not made.question.answerable
-    assert made.question.answers == ()
-    assert str(made.question.metadata["made_from"]).startswith("lune-")
+    assert drafted.failed is None
+    assert not drafted.question.answerable
+    assert drafted.question.answers == ()
+    assert str(drafted.question.metadata["made_from"]).startswith("lune-")
 
 
 @pytest.mark.parametrize(
@@ -458,13 +460,13 @@ def test_an_unanswerable_question_differs_in_one_detail_that_is_nowhere(cache: C
 def test_other_changes_are_dropped(
     cache: Cache, tmp_path: Path, question: str, detail: str, other: str, failed: str
 ) -> None:
-    made = changed(cache, tmp_path, question, detail, other)
-    assert made.failed is not None
-    assert made.failed.item == failed
+    drafted = changed(cache, tmp_path, question, detail, other)
+    assert drafted.failed is not None
+    assert drafted.failed.item == failed
 
 
 def test_a_changed_question_that_a_page_answers_is_dropped(cache: Cache, tmp_path: Path) -> None:
-    made = changed(
+    drafted = changed(
         cache,
         tmp_path,
         "How often is the Merle pump of the north hall serviced?",
@@ -472,8 +474,8 @@ def test_a_changed_question_that_a_page_answers_is_dropped(cache: Cache, tmp_pat
         "Merle",
         OWN,
     )
-    assert made.failed is not None
-    assert made.failed.item == "no page answers it"
+    assert drafted.failed is not None
+    assert drafted.failed.item == "no page answers it"
 
 
 @pytest.mark.parametrize(
@@ -486,16 +488,16 @@ def test_a_changed_question_that_a_page_answers_is_dropped(cache: Cache, tmp_pat
     ],
 )
 def test_questions_that_a_model_answers_without_documents(cache: Cache, said: str, passed: bool) -> None:
-    made = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
-    (found,) = filters.closed_book([made], asker(cache, ("from what you know", said)))
+    drafted = gold(cache, {"short": "three months", "long": "Every three months.", "phrases": []})
+    (found,) = filters.closed_book([drafted], asker(cache, ("from what you know", said)))
     assert (found.failed is None) == passed
 
 
 @pytest.mark.slow
 def test_questions_that_repeat_others(cache: Cache) -> None:
-    made = draft(cache)
-    twin = Question(id="public", text=made.question.text.upper(), category="x")
-    (found,) = filters.without_duplicates([made], [twin])
+    drafted = draft(cache)
+    twin = Question(id="public", text=drafted.question.text.upper(), category="x")
+    (found,) = filters.without_duplicates([drafted], [twin])
     assert found.failed is not None
     assert found.failed.reason == f"1.00 like public: {twin.text}"
 
@@ -589,17 +591,17 @@ def test_marks_of_gold_quotes_are_put_into_the_reference(
     found = interleaved(
         [question], replace(one.index, documents=list(documents().values())), one.retrievers[0], 2, 0, model
     )
-    (made,) = found.questions
-    assert [quote.id for quote in made.quotes if quote.gold] == ["text1"]
-    assert len(made.quotes) == 2
+    (answered,) = found.questions
+    assert [quote.id for quote in answered.quotes if quote.gold] == ["text1"]
+    assert len(answered.quotes) == 2
     assert found.unmarked == ({question.id: flaw} if flaw else {})
-    assert made.reference == (plain if flaw else said)
-    assert made.metadata["interleaved"] is (not flaw)
+    assert answered.reference == (plain if flaw else said)
+    assert answered.metadata["interleaved"] is (not flaw)
 
 
 def test_a_target_of_hops_divides_the_answerable_questions() -> None:
     """Ten questions, two of them without an answer: half of the other eight have two hops."""
-    made = Recipe.model_validate(
+    recipe = Recipe.model_validate(
         {
             "model": {"kind": "scripted"},
             "n": 10,
@@ -608,7 +610,7 @@ def test_a_target_of_hops_divides_the_answerable_questions() -> None:
             "balance": {"target": {"hops": {"2": 0.5}}},
         }
     )
-    assert made.wanted() == {1: 2, 2: 4, 3: 2}
+    assert recipe.wanted() == {1: 2, 2: 4, 3: 2}
 
 
 @pytest.mark.parametrize(
