@@ -209,10 +209,10 @@ def validate(rows: Sequence[Row], classes: dict[str, str]) -> None:
     fold = {group: place % FOLDS for place, group in enumerate(groups)}
     right: dict[str, Counter[bool]] = defaultdict(Counter)
     kinds: Counter[bool] = Counter()
-    for held in range(FOLDS):
-        weights = learn([row for row in rows if fold[row.group] != held], classes)
+    for part in range(FOLDS):
+        weights = learn([row for row in rows if fold[row.group] != part], classes)
         for row in rows:
-            if fold[row.group] == held:
+            if fold[row.group] == part:
                 by = weights.opening if row.is_first else weights.closing
                 least = endings.LEAST_OPENING if row.is_first else endings.LEAST_CLOSING
                 most = endings.MOST_UNKNOWN_FIRST if row.is_first else endings.MOST_UNKNOWN
