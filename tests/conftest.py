@@ -65,19 +65,32 @@ WITH_TORCH = frozenset(
 """Files of tests that import torch and transformers, or have a child do so, for about ten seconds. They run
 in one process of the tests, so that no other imports them."""
 
+WITH_RAY = frozenset(
+    f"tests/{name}.py"
+    for name in (
+        "extras/cluster/test_failed_starts",
+        "extras/cluster/test_ray_executor",
+        "golden/test_golden",
+    )
+)
+"""Files of tests that start a Ray cluster. They run in one process of the tests, because Ray looks through
+all processes of a machine, and says so on stderr where it finds another cluster."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out the tests of a file together (`--dist loadfile`), and those that need torch as one file."""
+    """Hand out the tests of a file together (`--dist loadfile`), and as one file those with torch or Ray."""
     from xdist.scheduler import LoadFileScheduling
 
-    if moved := [file for file in WITH_TORCH if not (ROOT / file).is_file()]:
-        raise pytest.UsageError(f"WITH_TORCH in tests/conftest.py names files that are not there: {moved}")
+    together = {file: name for name, files in (("torch", WITH_TORCH), ("ray", WITH_RAY)) for file in files}
+    # the core's tests run without the folders of the extras, too
+    if moved := [f for f in together if (ROOT / f).parent.is_dir() and not (ROOT / f).is_file()]:
+        raise pytest.UsageError(f"tests/conftest.py names files that are not there: {moved}")
 
     class Files(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
-            return "torch" if file in WITH_TORCH else file
+            return together.get(file, file)
 
     return Files(config, log) if config.getoption("dist") == "loadfile" else None
 

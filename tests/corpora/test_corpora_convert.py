@@ -88,14 +88,14 @@ def questions(draw: st.DrawFn) -> tuple[Question, ...]:
     return tuple(result)
 
 
-@pytest.mark.parametrize("ending", sorted({dump: ending for ending, dump in DUMPERS.items()}.values()))
-@given(made=questions())
-def test_nothing_is_lost(ending: str, some_questions: tuple[Question, ...]) -> None:
+@pytest.mark.parametrize("suffix", sorted({dump: ending for ending, dump in DUMPERS.items()}.values()))
+@given(some_questions=questions())
+def test_nothing_is_lost(suffix: str, some_questions: tuple[Question, ...]) -> None:
     grouped = tuple(
         sorted(some_questions, key=lambda q: [other.category for other in some_questions].index(q.category))
     )
-    read = read_text(DUMPERS[ending](some_questions), Path(f"q{ending}"))
-    assert read == (grouped if ending == ".json" else some_questions)
+    read = read_text(DUMPERS[suffix](some_questions), Path(f"q{suffix}"))
+    assert read == (grouped if suffix == ".json" else some_questions)
 
 
 def test_csv_is_written_for_people() -> None:
