@@ -33,7 +33,8 @@ def figures(summary: dict[str, Any]) -> dict[str, Any]:
 
 def comparable(value: Any) -> Any:
     """Everything except hallucination, which counts answers to unanswerable questions now, the intervals,
-    which had other methods, what was set aside: nothing, and the key of the classifier, whose cues changed."""
+    which had other methods, what was set aside (nothing), and the key of the classifier, whose cues
+    changed."""
     if not isinstance(value, dict):
         return value
     return {
