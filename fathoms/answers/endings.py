@@ -26,24 +26,27 @@ _LONGEST_WORD = 40
 _BOT = ("bot", "bots")
 _WORD = re.compile(r"[^\W\d_]{2}")
 MOST_UNKNOWN = 5
-"""A sentence with more words that no ending has is none: few endings do, and most sentences of an answer."""
+"""The most unknown words of an ending: hardly any ending has more, and most sentences of an answer do."""
 LEAST_CLOSING, LEAST_OPENING, _LEAST_PARAGRAPH = 0.8, 0.2, 0.4
-"""The log-odds above which a last or a first sentence is none of what is said."""
+"""The log-odds above which a last sentence in a line, a first one, and a last one in a paragraph of its own
+are no part of what is said."""
 _FRAGMENT = 1.5
 """What the log-odds of a few words must be higher by: they may be a name or a value that was asked for."""
 _FEW = 4
 _NEVER = -9.0
 MOST_UNKNOWN_FIRST = 2
+"""The most unknown words of an opening."""
 _MOST_SIGNS = 2
-"""How many more there may be of what stands between spaces, with its signs, which is quicker to count."""
+"""So many unknown words more are allowed in the quick count, which takes a word and its comma for another
+word."""
 _LONGEST = 400
 """The longest sentence that is looked at, in characters."""
 
 
 class Weights(NamedTuple):
     """The weights of features of last sentences (`closing`) and of first ones (`opening`), and of the kinds
-    of the last ones. `known` are the words that endings have, `first`
-    those by which openings begin, `classes` the class of a word."""
+    of the last ones. `known` are the words that endings have, `first` those by which openings begin, and
+    `classes` the class of a word."""
 
     classes: dict[str, str]
     known: frozenset[str]

@@ -47,8 +47,8 @@ class _Notices(logging.Handler):
 def opened(*, no_cache: bool = False, refresh: bool = False, alone: bool = False) -> Iterator[Cache]:
     """Open the user's cache, or with `no_cache` a temporary one that is deleted at the end.
 
-    With `alone`, the shared cache is not asked. Warnings are printed (`noticed`). Raises UsageError for
-    `no_cache` with `refresh`.
+    With `alone`, the shared cache is not used. Warnings are printed (`printed_warnings`). Raises UsageError
+    for `no_cache` with `refresh`.
     """
     from fathoms.runs.cache import Cache
 
@@ -57,7 +57,7 @@ def opened(*, no_cache: bool = False, refresh: bool = False, alone: bool = False
             "--no-cache stores nothing, and --refresh replaces what is stored: use only one of them"
         )
     with ExitStack() as stack:
-        stack.enter_context(noticed())
+        stack.enter_context(printed_warnings())
         folder = None
         if no_cache:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fathoms-")))
@@ -65,7 +65,7 @@ def opened(*, no_cache: bool = False, refresh: bool = False, alone: bool = False
 
 
 @contextmanager
-def noticed() -> Iterator[None]:
+def printed_warnings() -> Iterator[None]:
     """Print warnings of the cache and of a cluster during the block, once where blocks are nested."""
     from fathoms.runs.events import LOGGER
 

@@ -85,9 +85,9 @@ def cluster(execution: ExecutionSettings) -> Iterator[AnyExecutor | None]:
     if execution.kind == "local":
         yield None
         return
-    from fathoms.cli.cache import noticed
+    from fathoms.cli.cache import printed_warnings
 
-    with noticed(), closing(execution.executor(1)) as executor:
+    with printed_warnings(), closing(execution.executor(1)) as executor:
         yield executor
 
 

@@ -152,7 +152,7 @@ class _Passed:
         self.ignored: set[str] = set()
 
     def each(self, rows: Iterable[Placed | DataError]) -> Iterator[Placed | DataError]:
-        """Yield the same rows."""
+        """Yield the rows as they are, and collect what is known of each."""
         for row in rows:
             if not isinstance(row, DataError):
                 place, data = row

@@ -149,7 +149,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _spelt_out(text: str) -> str:
-    """Return a text in lower case with `not` in place of its short form, so that both are the same words."""
+    """Return a text in which `not` stands for `n't`, so that both are the same words. It is in lower case."""
     if "n't" in text:
         text = text.replace("can't", "cannot").replace("won't", "will not").replace("n't", " not")
     return text

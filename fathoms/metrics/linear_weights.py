@@ -40,7 +40,8 @@ _SHORT = 400
 # have 13 % at least, most answers in other languages less than 10 %.
 _LEAST_KNOWN = 0.12
 DOUBT = 1.5
-"""The log-odds below which the cues are asked too. They take several times as long as the weights."""
+"""Answers whose log-odds are closer to 0 than this are decided by the cues, too, which take several times as
+long as the weights."""
 # The most characters of an answer in doubt whose cues are read, half from either end.
 _CUED = 6000
 # One word of these is an answer: `none` may be the number of something.
@@ -75,8 +76,8 @@ class Weights(NamedTuple):
     the hashed n-grams of a whole answer (first row) and of its end (second row); those that are not known
     have 0. `threshold` is subtracted from the sum. `alone` weighs the features of an answer whose n-grams are
     hardly known, as in another language; its last number is the threshold for these. `doubt` weighs the
-    certainty of an answer whose log-odds are below `DOUBT`, and what the cues say of it (`cue_features`); its
-    last number is added.
+    certainty of an answer whose log-odds are within `DOUBT` of 0, and what the cues say of it
+    (`cue_features`); its last number is added.
     """
 
     lexicon: Lexicon

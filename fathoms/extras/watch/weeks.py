@@ -68,7 +68,7 @@ def check(metric: str, run: Run, earlier: Sequence[Run], checks: int) -> Check:
         for name, values in week.items():
             pool[name] += values
     so_far, last = evidence(found)[-1], found[-1]
-    # where sums are equal, a random number decides the p value, but never an alarm of a single week
+    # where sums are equal, a random number decides the p value; it must not decide an alarm of a single week
     surely = night_p(before, tonight, draw=0)
     alone = surely is not None and surely <= level_alone(len(found), checks)
     skipped = tuple(one.runs[0] for one, fit in zip(scores, fits, strict=True) if not fit)

@@ -193,7 +193,7 @@ def _left_out(number: int, every: int) -> str:
     """Say how many questions have no details in the file."""
     return (
         f"To keep this file small, {number:,} of {every:,} questions have only their scores and the beginning"
-        " of their answer here. Those that were not answered rightly have room first; where they are too"
+        " of their answer here. Those that were not answered correctly come first; where they are too"
         " many, some are chosen evenly. 'fathoms view' shows all."
     )
 

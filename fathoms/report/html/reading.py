@@ -34,7 +34,7 @@ FAILED = ("wrong", "abstained", "partial", "answered the unanswerable", "error",
 TELLING = 5
 """The most failed questions of a run that the first screen shows."""
 _CONTEXT = ("hits", "rounds", "tools", "prompt", "calls")
-"""What the index needs nothing of, and what takes most of the time of reading a question."""
+"""The keys of a repeat that the index does not need, and that take most of the time of reading a question."""
 
 
 @dataclass
@@ -215,7 +215,7 @@ def index_run(
 
 
 def light_question(view: Json) -> ScoredQuestion:
-    """Convert what the index needs of a question file, in half the time."""
+    """Convert a question without what its index does not need, which takes half the time."""
     for repeat in view["repeats"]:
         for name in _CONTEXT:
             repeat.pop(name, None)

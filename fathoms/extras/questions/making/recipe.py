@@ -52,7 +52,7 @@ class ClarityStage(Settings):
     stand on one page."""
     top: int | None = Field(default=None, ge=1, le=100)
     """How many pages are judged of each retriever. If not given, 10, and 3 if the judge is an embedded model,
-    which reads the text of 10 for about 45 seconds on two cores."""
+    which reads the text of 10 for about 90 seconds of one core."""
     most: int = Field(default=5, ge=1, le=100)
     """A question that more pages answer is rewritten."""
     rounds: int = Field(default=2, ge=0, le=10)
